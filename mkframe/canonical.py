@@ -1,0 +1,51 @@
+"""One way to write JSON, to hash, and to put a file in place whole or not at all."""
+
+import hashlib
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from mkframe.errors import UnreadableError
+
+
+def dumps(document: Any) -> str:
+    """JSON as our files hold it: indent 2, insertion order, trailing newline.
+
+    Raises ValueError for NaN and infinities, which JSON does not have.
+    """
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def line(document: Any) -> str:
+    """JSON on one line, for journals."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def digest(document: Any) -> str:
+    """SHA-256 (64 lower-case hex digits) of a document, whatever the order of its keys."""
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return sha256(text.encode())
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 of `data` as 64 lower-case hex digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes `data` to `path` so that a reader sees the old file or the whole new one.
+
+    Raises UnreadableError where the folder cannot be written (permissions, a full disk).
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UnreadableError(f"cannot write {path}: {error.strerror or error}; choose another folder or free some space") from error

@@ -1,0 +1,71 @@
+"""The engine door."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mkframe.model.device import Device
+from mkframe.model.precision import Precision
+from mkframe.model.tensors import TensorSpec
+from mkframe.plugin.launches import Launches
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoOptions:
+    """For engines without options."""
+
+
+class Engine(ABC):
+    """One way to compute a workload. An instance holds no state between cells.
+
+    id: the report key. Lower-case letters, digits and hyphens; never ending in `-graph`, which names the graph form that
+        the framework makes of every CUDA engine.
+    workload: the id of the workload that it computes.
+    devices: subset of ("cpu", "cuda").
+    precisions: ids of the contracts that it can hold.
+    baseline: True for an engine that others are compared with.
+    limits: one line for people: what it cannot do.
+    Options: a dataclass; its fields appear as `engine.ID.options.FIELD` in the configuration, typed.
+
+    Import torch, compilers and the like inside `bind`: listing engines must not cost their import.
+    """
+
+    id: str
+    workload: str
+    devices: tuple[str, ...] = ("cpu", "cuda")
+    precisions: tuple[str, ...] = ("fp16",)
+    baseline: bool = False
+    limits: str = ""
+    Options: ClassVar[type] = NoOptions
+
+    def unsupported(self, case: Any, precision: Precision, device: Device) -> str | None:
+        """The reason why this cell cannot run, as one short clause, or None. Devices and precisions that the class does
+        not list are refused before this is asked. Must be cheap: a plan asks it ten thousand times."""
+        return None
+
+    def scratch(self, case: Any, precision: Precision, options: Any) -> Mapping[str, TensorSpec]:
+        """Tensors that the engine needs beside the workload's: the framework allocates and poisons them."""
+        return {}
+
+    @abstractmethod
+    def bind(self, case: Any, precision: Precision, tensors: Mapping[str, Any], options: Any) -> Launches:
+        """Binds one cell to its tensors (torch tensors on the device, by name: the workload's and `scratch`).
+
+        Compilation, packing of weights and other set-up happen here; it is timed apart and no sample contains it.
+        Any exception ends this cell alone.
+        """
+
+    def implementation(self, device: Device) -> str:
+        """What runs on this device, for the report: `module:Class` unless the engine says more."""
+        return f"{type(self).__module__}:{type(self).__qualname__}"
+
+    def sources(self) -> tuple[str, ...]:
+        """Files beyond the imported Python modules that the numbers depend on (cubins, C++), for `source_sha256`."""
+        return ()
+
+
+def is_engine(candidate: object) -> bool:
+    """Whether `candidate` is an instance of a concrete engine class."""
+    return isinstance(candidate, Engine) and not inspect.isabstract(type(candidate))
