@@ -26,11 +26,11 @@ class Precision:
 
     def describe(self) -> str:
         """One line of prose that begins with the contract's id in capitals, as the report's `precision` key wants it."""
-        dtype = _PROSE.get
-        head = f"{self.id.upper()} input/weights" if self.products == "exact" else f"{self.id.upper()} products of {dtype(self.input)} input/weights"
+        prose = _PROSE
+        operands = "input/weights" if self.products == "exact" else f"products of {prose[self.input]} input/weights"
         return (
-            f"{head}; {dtype(self.hidden)} hidden state; "
-            f"{dtype(self.accumulate)} accumulation, {dtype(self.bias)} bias and {dtype(self.output)} output"
+            f"{self.id.upper()} {operands}; {prose[self.hidden]} hidden state; "
+            f"{prose[self.accumulate]} accumulation, {prose[self.bias]} bias and {prose[self.output]} output"
         )
 
 

@@ -166,7 +166,8 @@ def spacing_of(values: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:
     form = _FORMATS[dtype]
     _, exponent = np.frexp(values)  # |values| in [0.5, 1) 2^exponent
     lowest = np.maximum(exponent - 1, form.min_exponent)
-    return np.ldexp(1.0, lowest - (form.significand_bits - 1))
+    spacing: NDArray[np.float64] = np.ldexp(1.0, lowest - (form.significand_bits - 1))
+    return spacing
 
 
 def round_to(values: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:

@@ -1,0 +1,78 @@
+"""The registry: which engine computes which workload, where it comes from, and what could not be loaded."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Generic, NoReturn, TypeVar
+
+from mkframe.errors import PluginError, SelectionError
+from mkframe.plugin.engine import Engine
+from mkframe.plugin.workload import Workload
+
+Plugin = TypeVar("Plugin", Engine, Workload)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loaded(Generic[Plugin]):
+    """A plugin and where it comes from: "built-in", "entry point NAME" or "folder NAME/FILE". `module` is its import name."""
+
+    plugin: Plugin
+    origin: str
+    module: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadFailure:
+    """A plugin that is not there: `id` is what a user would ask for (file stem, entry-point name, or the id it declares)."""
+
+    id: str
+    origin: str
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Registry:
+    """Everything that was found. Engines are keyed by (workload id, engine id); graph forms are no entries of their own."""
+
+    workloads: Mapping[str, Loaded[Workload]]
+    engines: Mapping[tuple[str, str], Loaded[Engine]]
+    failures: tuple[LoadFailure, ...]
+
+    def workload(self, workload_id: str) -> Workload:
+        """Raises SelectionError for an unknown id, PluginError where its plugin failed to load."""
+        if workload_id in self.workloads:
+            return self.workloads[workload_id].plugin
+        self._refuse("workload", workload_id, self.workloads)
+
+    def engine(self, workload_id: str, engine_id: str) -> Engine:
+        """The engine `engine_id` (no graph suffix) of a workload. Raises SelectionError or PluginError, as `workload` does."""
+        if (workload_id, engine_id) in self.engines:
+            return self.engines[workload_id, engine_id].plugin
+        self._refuse(f"engine of workload {workload_id}", engine_id, self.engine_ids(workload_id))
+
+    def engine_ids(self, workload_id: str) -> tuple[str, ...]:
+        """Ids of the engines of one workload, without graph forms, in load order."""
+        return tuple(engine for workload, engine in self.engines if workload == workload_id)
+
+    def _refuse(self, what: str, wanted: str, existing: Iterable[str]) -> NoReturn:
+        for failure in self.failures:
+            if failure.id == wanted:
+                raise PluginError(f"{wanted} ({failure.origin}) could not be loaded: {failure.error}")
+        raise SelectionError(f"no {what} is called {wanted!r}; {choices(wanted, existing)}")
+
+
+def choices(wanted: str, existing: Iterable[str]) -> str:
+    """`there are: a, b, c`, with the closest match to `wanted` in front."""
+    names = list(existing)
+    if not names:
+        return "there is none"
+    close = get_close_matches(wanted, names, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"{hint}there are: {', '.join(names)}"
+
+
+def freeze(
+    workloads: dict[str, Loaded[Workload]], engines: dict[tuple[str, str], Loaded[Engine]], failures: list[LoadFailure]
+) -> Registry:
+    return Registry(workloads=MappingProxyType(workloads), engines=MappingProxyType(engines), failures=tuple(failures))
