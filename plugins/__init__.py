@@ -1,1 +1,1 @@
-"""Built-in workloads and engines, one folder per workload. Installed as mkframe_plugins; they use the same door as everybody."""
+"""Built-in workloads and engines. They use `mkframe.plugin` like any third party's file, and nothing else of mkframe."""

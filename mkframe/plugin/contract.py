@@ -76,7 +76,7 @@ def check_options(engine_id: str, options: Any) -> None:
 def _check_id(plugin: Engine | Workload, what: str) -> None:
     name = getattr(plugin, "id", None)
     if not isinstance(name, str) or not _ID.fullmatch(name):
-        raise ContractBreach(f"{what} {_name(plugin)}: id must be lower-case letters and digits joined by hyphens or underscores, not {name!r}")
+        raise ContractBreach(f"{what} {_name(plugin)}: its id must be lower-case letters and digits joined by - or _, not {name!r}")
     if name in RESERVED:
         raise ContractBreach(f"{what} id {name!r} is reserved")
 

@@ -72,7 +72,5 @@ def choices(wanted: str, existing: Iterable[str]) -> str:
     return f"{hint}there are: {', '.join(names)}"
 
 
-def freeze(
-    workloads: dict[str, Loaded[Workload]], engines: dict[tuple[str, str], Loaded[Engine]], failures: list[LoadFailure]
-) -> Registry:
+def freeze(workloads: dict[str, Loaded[Workload]], engines: dict[tuple[str, str], Loaded[Engine]], failures: list[LoadFailure]) -> Registry:
     return Registry(workloads=MappingProxyType(workloads), engines=MappingProxyType(engines), failures=tuple(failures))

@@ -1,0 +1,1 @@
+"""Kernel launches and CUDA graphs: what an engine's launches become."""

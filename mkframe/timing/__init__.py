@@ -1,0 +1,1 @@
+"""Clocks and samplers. torch is imported here, never above the worker."""
