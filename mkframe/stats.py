@@ -1,6 +1,7 @@
 """Statistics of samples: summaries, the step of a clock, intervals of medians, and when two medians may be ranked."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,36 +63,33 @@ def clock_step_ms(values: Samples) -> float | None:
     return float(np.diff(distinct).min()) if distinct.size > 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """Hierarchical bootstrap indices: processes first, then rounds inside each, then samples inside each round.
+@lru_cache(maxsize=8)
+def _resampled_rounds(round_process: tuple[int, ...], resamples: int) -> NDArray[np.int64]:
+    """(resamples, rounds) indices of rounds: processes drawn first, then the rounds of each drawn process."""
+    generator = np.random.default_rng(len(round_process))
+    members = [np.flatnonzero(np.asarray(round_process) == process) for process in sorted(set(round_process))]
+    rows = []
+    for _ in range(resamples):
+        processes = generator.integers(len(members), size=len(members))
+        drawn = np.concatenate([generator.choice(members[p], size=members[p].size) for p in processes])
+        rows.append(np.resize(drawn, len(round_process)))  # processes may differ in rounds
+    return np.stack(rows)
 
-    rounds: (resamples, rounds) indices of rounds; samples: (resamples, rounds, samples per round) indices of samples.
-    Two engines measured in the same rounds share the rounds and draw their own samples.
+
+def bootstrap_medians(
+    samples: Samples, round_process: tuple[int, ...], generator: np.random.Generator, resamples: int = RESAMPLES
+) -> NDArray[np.float64]:
+    """Medians of hierarchical resamples (processes, then rounds, then samples), shape (resamples,), in ms.
+
+    `samples` is (rounds, samples per round); `round_process[r]` is the process of round r. The rounds of resample i are
+    the same for every call with the same `round_process`, so that two engines measured side by side stay paired.
     """
-
-    rounds: NDArray[np.int64]
-    generator: np.random.Generator
-
-    @classmethod
-    def draw(cls, round_process: tuple[int, ...], seed: int, resamples: int = RESAMPLES) -> "Resampling":
-        """`round_process[r]` is the process of round r."""
-        generator = np.random.default_rng(seed)
-        members = [np.flatnonzero(np.asarray(round_process) == process) for process in sorted(set(round_process))]
-        rows = []
-        for _ in range(resamples):
-            processes = generator.integers(len(members), size=len(members))
-            rows.append(np.concatenate([generator.choice(members[p], size=members[p].size) for p in processes]))
-        width = len(round_process)  # processes may differ in rounds: every resample is cut or filled to the same length
-        return cls(np.stack([np.resize(row, width) for row in rows]), generator)
-
-    def medians(self, samples: Samples) -> NDArray[np.float64]:
-        """The median of every resample of (rounds, samples per round), shape (resamples,)."""
-        count = samples.shape[1]
-        columns = self.generator.integers(count, size=(*self.rounds.shape, count))
-        picked = samples[self.rounds[:, :, None], columns].reshape(len(self.rounds), -1)
-        medians: NDArray[np.float64] = np.median(picked, axis=1)
-        return medians
+    rounds = _resampled_rounds(round_process, resamples)
+    count = samples.shape[1]
+    columns = generator.integers(count, size=(*rounds.shape, count))
+    picked = samples[rounds[:, :, None], columns].reshape(resamples, -1)
+    medians: NDArray[np.float64] = np.median(picked, axis=1)
+    return medians
 
 
 def interval(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -117,8 +115,9 @@ def compare(one: Samples, other: Samples, round_process: tuple[int, ...], step_m
     Medians nearer than a step of the clock, or with overlapping intervals, are never ranked; nor is a difference
     below 5 % that rests on one process.
     """
-    plan = Resampling.draw(round_process, seed)
-    medians_one, medians_other = plan.medians(one), plan.medians(other)
+    generator = np.random.default_rng(seed)
+    medians_one = bootstrap_medians(one, round_process, generator)
+    medians_other = bootstrap_medians(other, round_process, generator)
     median_one, median_other = float(np.median(one)), float(np.median(other))
     if median_other <= 0:
         return Comparison(
@@ -143,7 +142,7 @@ def _verdict(
     processes: int,
 ) -> tuple[Verdict, str | None]:
     resolves = step_ms is None or step_ms <= SAME_WITHIN * min(one[0], other[0])
-    if resolves and processes > 1 and 1 - SAME_WITHIN <= ratio_interval[0] and ratio_interval[1] <= 1 + SAME_WITHIN:
+    if resolves and processes > 1 and ratio_interval[0] >= 1 - SAME_WITHIN and ratio_interval[1] <= 1 + SAME_WITHIN:
         return Verdict.SAME, None
     if step_ms is not None and difference_ms <= step_ms:
         return Verdict.UNDECIDED, f"the medians differ by no more than one step of the clock ({step_ms * 1e3:.3g} us)"

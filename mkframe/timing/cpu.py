@@ -39,7 +39,7 @@ class CpuPerCall:
         block = self.sample(_nothing, count)
         return {("empty-call", "stream"): block.stream_ms, ("empty-call", "host"): block.host_ms}
 
-    def step_ms(self, stream_samples: Samples) -> float | None:
+    def step_ms(self) -> float | None:
         """The finest difference that this clock shows, from its own readings around nothing."""
         return clock_step_ms(self.sample(_nothing, 1000).stream_ms)
 

@@ -33,5 +33,5 @@ class Sampler(Protocol):
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         """What the clocks read around nothing, and around next to nothing: (name, "stream" or "host") -> samples in ms."""
 
-    def step_ms(self, stream_samples: Samples) -> float | None:
-        """The step of the stream clock, told from samples."""
+    def step_ms(self) -> float | None:
+        """The step of the stream clock, where it can be told without samples of an engine."""

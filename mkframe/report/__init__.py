@@ -1,0 +1,1 @@
+"""From a ledger to a report that stands on its own: samples, statistics, provenance, sentences, files, tables."""

@@ -1,0 +1,202 @@
+"""Builds the report of a run from its plan and ledger."""
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+import numpy as np
+
+from mkframe import __version__, canonical, stats
+from mkframe.model.outcome import Outcome
+from mkframe.model.report import (
+    CaseResult,
+    CellRecord,
+    ComparisonReport,
+    CostRecord,
+    DeviceRecord,
+    EnergyRecord,
+    EngineResult,
+    EnvironmentRecord,
+    FloorRecord,
+    FrameworkBlock,
+    Interval,
+    SamplesRecord,
+    TimingRecord,
+)
+from mkframe.plugin.workload import Workload
+from mkframe.report import sentences
+from mkframe.report.verdicts import verdicts
+from mkframe.run.ledger import CellState, Ledger
+from mkframe.run.messages import Hello
+from mkframe.run.sources import imported_sources, merge
+from mkframe.stamp import source_commit, source_dirty
+
+_STEP_SAMPLES = 100_000
+"""How many samples the step of the event clock is told from."""
+
+
+def build_report(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> ComparisonReport | None:
+    """The report of everything that finished, or None where no cell is left to report (all unsupported)."""
+    sets = _sets(ledger)
+    if not sets:
+        return None
+    block = _block(ledger, workload, samples)
+    plan = ledger.plan
+    return ComparisonReport(
+        recorded_on=datetime.now(UTC).date().isoformat(),
+        device=plan.device.name,
+        precision=plan.precision.describe(),
+        packages={"mkframe": __version__, **_hello(ledger).packages},
+        timing=plan.timing.protocol,
+        rounds=plan.timing.rounds,
+        samples_per_round=plan.timing.samples_per_round,
+        source_sha256=merge(imported_sources(()), ledger.sources),
+        source_commit=source_commit(),
+        sets=sets,
+        limitations=sentences.limitations(block),
+        sanitizers="not run",
+        source_replay_checks=sentences.replay_checks(block),
+        mkframe=block,
+    )
+
+
+def _sets(ledger: Ledger) -> dict[str, tuple[CaseResult, ...]]:
+    """Cases by set, without unsupported cells, without cases that have no cell left, without sets that have no case left."""
+    sets: dict[str, list[CaseResult]] = {}
+    for case in ledger.plan.cases:
+        engines = {
+            state.plan.engine.id: _result(ledger, state)
+            for state in ledger.of_case(case)
+            if ledger.outcome(state) is not Outcome.UNSUPPORTED
+        }
+        if engines:
+            sets.setdefault(case.set, []).append(CaseResult(shape=case.shape, engines=engines))
+    return {name: tuple(cases) for name, cases in sets.items()}
+
+
+def _result(ledger: Ledger, state: CellState) -> EngineResult:
+    if ledger.outcome(state) is not Outcome.PASSED:
+        return EngineResult(passed=False, replay_changed_input=False)
+    stream, host = state.samples()
+    return EngineResult(passed=True, replay_changed_input=True, stream_summary=stats.summarize(stream), host_summary=stats.summarize(host))
+
+
+def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> FrameworkBlock:
+    plan = ledger.plan
+    round_process = tuple(plan.timing.process_of(r) for r in range(plan.timing.rounds))
+    step_ms = _step_ms(ledger)
+    outcomes = set(ledger.outcomes().values())
+    return FrameworkBlock(
+        version=__version__,
+        workload=plan.workload,
+        precision=plan.precision,
+        device=_device(ledger),
+        environment=EnvironmentRecord(
+            python=platform.python_version(), platform=f"{platform.system()} {platform.machine()}", source_dirty=source_dirty()
+        ),
+        config=plan.config,
+        config_sha256=canonical.digest(dict(plan.config)),
+        seeds=plan.seeds,
+        timing=TimingRecord(
+            protocol=plan.timing.protocol,
+            rounds=plan.timing.rounds,
+            samples_per_round=plan.timing.samples_per_round,
+            processes=plan.timing.processes,
+            warmups=plan.timing.warmups,
+            hold=plan.timing.hold,
+            cache_state="warm",
+            round_process=round_process,
+            timer_step_ms=step_ms,
+            floors=_floors(ledger),
+        ),
+        energy=EnergyRecord(),
+        samples=samples,
+        cells=tuple(map(partial(_cell, ledger, workload, round_process), ledger.cells.values())),
+        rounds=tuple(ledger.rounds),
+        verdicts=verdicts(ledger, round_process, step_ms),
+        incomplete=ledger.stopped is not None or Outcome.INCOMPLETE in outcomes,
+    )
+
+
+def _cell(ledger: Ledger, workload: Workload, round_process: tuple[int, ...], state: CellState) -> CellRecord:
+    engine, ready = state.plan.engine, state.ready
+    outcome = ledger.outcome(state)
+    reason = state.reason
+    if outcome is Outcome.INCOMPLETE:
+        reason = f"{len(state.blocks)} of {ledger.plan.timing.rounds} rounds were measured: {ledger.stopped}"
+    interval = None
+    if outcome is Outcome.PASSED:
+        medians = stats.bootstrap_medians(state.samples()[0], round_process, np.random.default_rng(len(state.key[2])))
+        low, high = stats.interval(medians)
+        interval = Interval(low_ms=low, high_ms=high)
+    cost = None if outcome is Outcome.UNSUPPORTED else workload.cost(state.case.case, ledger.plan.precision)
+    late = [block.late for block in state.blocks.values() if block.late is not None]
+    return CellRecord(
+        set=state.case.set,
+        case=state.case.index,
+        shape=state.case.shape,
+        engine=engine.id,
+        form="graph" if engine.graph else "eager",
+        implementation=engine.implementation,
+        baseline=engine.baseline,
+        options=engine.options,
+        outcome=outcome,
+        reason=reason,
+        check=state.check,
+        checks=state.checks,
+        cost=None if cost is None else CostRecord(bytes=cost.bytes, flops=cost.flops),
+        bind_s=None if ready is None else ready.bind_s,
+        check_s=None if ready is None else ready.check_s,
+        capture_s=None if ready is None else ready.capture_s,
+        nodes=None if ready is None else ready.nodes,
+        late_samples=sum(late) if late else None,
+        interval=interval,
+        facts=_facts(state),
+    )
+
+
+def _facts(state: CellState) -> Mapping[str, object]:
+    """What the engine says of itself, and the kernels of processes that captured others than the first one did."""
+    facts = {} if state.ready is None else dict(state.ready.facts)
+    first = None if state.ready is None else state.ready.nodes
+    other = {str(process): list(nodes) for process, nodes in state.nodes.items() if nodes != first}
+    return {**facts, "nodes_of_other_processes": other} if other else facts
+
+
+def _hello(ledger: Ledger) -> Hello:
+    return next(iter(ledger.hellos.values()))
+
+
+def _device(ledger: Ledger) -> DeviceRecord:
+    device, hello = ledger.plan.device, _hello(ledger)
+    return DeviceRecord(
+        kind=device.kind,
+        name=device.name,
+        uuid=device.uuid,
+        compute_capability=device.compute_capability,
+        multiprocessors=hello.multiprocessors,
+        memory_bytes=device.memory_bytes,
+        l2_bytes=hello.l2_bytes,
+        driver=device.driver,
+        cuda=hello.cuda,
+        threads=hello.threads,
+        card=None if device.card is None else device.card.id,
+    )
+
+
+def _floors(ledger: Ledger) -> tuple[FloorRecord, ...]:
+    return tuple(
+        FloorRecord(name=name, clock=clock, process=process, summary=stats.summarize(samples))
+        for process, hello in ledger.hellos.items()
+        for (name, clock), samples in hello.floors.items()
+    )
+
+
+def _step_ms(ledger: Ledger) -> float | None:
+    """The step of the stream clock: what the sampler says, else what the samples of all engines show."""
+    told = _hello(ledger).step_ms
+    if told is not None:
+        return told
+    streams = [block.stream_ms for state in ledger.cells.values() for block in state.blocks.values()]
+    return stats.event_step_ms(np.concatenate(streams)[:_STEP_SAMPLES]) if streams else None

@@ -1,0 +1,47 @@
+"""Puts the files of a run in place: samples first, then the report that names them, each whole or not at all."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkframe import canonical
+from mkframe.errors import RunError
+from mkframe.model.report import ComparisonReport
+from mkframe.plugin.workload import Workload
+from mkframe.report.build import build_report
+from mkframe.report.samples import pack
+from mkframe.run.ledger import Ledger
+from mkframe.validate import check_document
+
+NAME = "report.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """A report in its run folder."""
+
+    path: Path
+    report: ComparisonReport
+
+
+def write_report(folder: Path, ledger: Ledger, workload: Workload) -> Written | None:
+    """Writes samples and report into `folder`; None where no cell is left to report.
+
+    Raises RunError where our own report breaks its schema (it is then kept as report.invalid.json), UnreadableError where the folder
+    cannot be written.
+    """
+    samples, data = pack(ledger)
+    report = build_report(ledger, workload, samples)
+    if report is None:
+        return None
+    document = report.document()
+    text = canonical.dumps(document)
+    canonical.write_atomically(folder / samples.file, data)
+    result = check_document(document)
+    if not result.ok:
+        broken = folder / "report.invalid.json"
+        canonical.write_atomically(broken, text.encode())
+        first = result.findings[0]
+        raise RunError(f"the report breaks its own schema at {first.pointer}: {first.message}; it is kept as {broken}")
+    path = folder / NAME
+    canonical.write_atomically(path, text.encode())
+    return Written(path=path, report=report)

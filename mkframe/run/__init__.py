@@ -1,0 +1,1 @@
+"""Running a plan: a coordinator without torch or CUDA context, and one worker process per device."""

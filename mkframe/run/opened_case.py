@@ -1,0 +1,166 @@
+"""One case in the worker: its data, its bound engines, their checks and their rounds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from mkframe.check.buffers import Tensors, allocate, names_of
+from mkframe.check.case_data import BASE, CaseData, draw_case
+from mkframe.check.cell import BoundCell, CheckFailed, Evidence, bind_cell, check_after_timing, check_cell
+from mkframe.errors import WorkloadError
+from mkframe.model.outcome import Outcome
+from mkframe.model.precision import PRECISIONS
+from mkframe.model.tensors import Role
+from mkframe.plugin.registry import Registry
+from mkframe.run import messages as m
+from mkframe.run.sources import imported_sources
+from mkframe.run.worker_device import WorkerDevice
+
+_CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
+
+
+class DeviceLost(Exception):
+    """The device no longer answers; the worker must end."""
+
+
+@dataclass(slots=True)
+class _Cell:
+    bound: BoundCell
+    evidence: Evidence
+
+
+class OpenedCase:
+    """Opens, times and closes one case, and reports every step through `send`. A fault of an engine ends that engine's cell only."""
+
+    def __init__(self, send: Callable[[m.Event], None], setup: m.WorkerSetup, registry: Registry, device: WorkerDevice) -> None:
+        self._send = send
+        self._timing = setup.timing
+        self._workload = registry.workload(setup.workload)
+        self._precision = PRECISIONS[setup.precision]
+        self._registry = registry
+        self._device = device
+        self._cells: dict[str, _Cell] = {}
+        self._data: CaseData | None = None
+        self._shared: Tensors = {}
+
+    def open(self, request: m.OpenCase) -> None:
+        """Draws the case, then binds and checks one engine after the other."""
+        if self._attempt(None, "drawing the case", lambda: self._draw(request)):
+            for engine in request.engines:
+                self._attempt(engine.id, "binding and checking", lambda engine=engine: self._open_cell(engine))  # type: ignore[misc]
+            for name, cell in list(self._cells.items()):
+                if cell.bound.launches.on_ready is not None:
+                    self._attempt(name, "getting ready", cell.bound.launches.on_ready)
+        self._send(m.CaseReady(sources=self._sources(request)))
+
+    def run_round(self, request: m.RoundRequest) -> None:
+        """Times one block of each engine that is still there, in the order asked for, with clocks read around the round."""
+        before = self._device.clocks.read()
+        for name in request.engines:
+            if name in self._cells:
+                self._attempt(name, f"timing round {request.round}", lambda name=name: self._block(name, request.round))  # type: ignore[misc]
+        self._send(m.RoundDone(round=request.round, before=before, after=self._device.clocks.read()))
+
+    def close(self) -> None:
+        """Checks the outputs that the last timed calls left behind, and lets everything go."""
+        data = self._drawn()
+        for name, cell in list(self._cells.items()):
+            self._attempt(name, "checking after timing", lambda cell=cell: check_after_timing(cell.bound, data, cell.evidence))  # type: ignore[misc]
+        self._cells.clear()
+        self._shared = {}
+        self._data = None
+
+    def _drawn(self) -> CaseData:
+        assert self._data is not None, "the case is drawn before anything else"
+        return self._data
+
+    def _draw(self, request: m.OpenCase) -> None:
+        case = self._workload.Case(**request.case)
+        data = draw_case(self._workload, case, self._precision, request.seed)
+        given = names_of(data.specs, Role.INPUT, Role.WEIGHT)
+        self._shared = allocate({name: data.specs[name] for name in given}, self._device.device)
+        fill_stored(self._shared, data, given)
+        self._data = data
+
+    def _open_cell(self, request: m.EngineRequest) -> None:
+        engine = self._registry.engine(self._workload.id, request.engine)
+        options = engine.Options(**request.options)
+        data, device = self._drawn(), self._device
+
+        def bind(shifted: bool = False) -> BoundCell:
+            return bind_cell(engine, options, data, self._shared, device.stream, request.graph, shifted)
+
+        bound = bind()
+        cell = _Cell(bound, Evidence())
+        self._cells[request.id] = cell
+        begin = perf_counter()
+        check_cell(bound, lambda: bind(shifted=True), data, device.settle, cell.evidence)
+        self._send(
+            m.CellReady(
+                engine=request.id,
+                check=cell.evidence.record(),
+                checks=tuple(cell.evidence.checks),
+                bind_s=bound.bind_s,
+                check_s=perf_counter() - begin,
+                capture_s=bound.capture_s,
+                nodes=bound.nodes,
+                facts=dict(bound.launches.facts),
+            )
+        )
+
+    def _block(self, name: str, round_index: int) -> None:
+        run, sampler = self._cells[name].bound.run, self._device.sampler
+        sampler.warm_up(run, self._timing.warmups)
+        block = sampler.sample(run, self._timing.samples_per_round)
+        self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
+
+    def _attempt(self, engine: str | None, doing: str, work: Callable[[], Any]) -> bool:
+        """Runs `work` for one engine (None: for the whole case). What goes wrong becomes the outcome of that cell.
+
+        Raises DeviceLost where the device does not answer any more.
+        """
+        self._send(m.Stage(engine=engine, doing=doing))
+        try:
+            work()
+            return True
+        except BaseException as error:  # SystemExit too: an engine that exits ends its own cell
+            outcome, reason = classify(error, doing)
+            cell = self._cells.pop(engine, None) if engine is not None else None
+            evidence = Evidence() if cell is None else cell.evidence
+            del cell, error
+        self._send(m.CellFailed(engine=engine, outcome=outcome, reason=reason, check=evidence.record(), checks=tuple(evidence.checks)))
+        if not self._device.healthy():
+            raise DeviceLost
+        self._restore_inputs()
+        self._device.release()
+        return False
+
+    def _restore_inputs(self) -> None:
+        """An engine that failed may have left changed inputs, or have written them: the next one starts from the drawn ones."""
+        if self._data is not None:
+            fill_stored(self._shared, self._data, tuple(self._shared))
+
+    def _sources(self, request: m.OpenCase) -> dict[str, str]:
+        engines = [self._registry.engines[self._workload.id, engine.engine] for engine in request.engines]
+        modules = [self._registry.workloads[self._workload.id].module, *(loaded.module for loaded in engines)]
+        return imported_sources(modules, [file for loaded in engines for file in loaded.plugin.sources()])
+
+
+def fill_stored(tensors: Tensors, data: CaseData, names: tuple[str, ...]) -> None:
+    """Copies the drawn inputs and weights of a case to the device."""
+    for name in names:
+        tensors[name].copy_(data.variants[BASE].stored[name])
+
+
+def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
+    """The outcome that an exception means, and one line that says what happened."""
+    text = " ".join(str(error).split())
+    if isinstance(error, CheckFailed):
+        return Outcome.INCORRECT, text
+    if isinstance(error, WorkloadError):
+        return Outcome.REJECTED, text
+    out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(word in text for word in _CPU_MEMORY_WORDS)
+    return (Outcome.OOM if out_of_memory else Outcome.CRASHED), f"{type(error).__name__} while {doing}: {text or 'no message'}"[:500]

@@ -1,0 +1,83 @@
+"""The worker process: holds the engines of one case on one device, checks them, times them, streams everything back.
+
+Nothing here decides what runs: the coordinator asks, the worker answers. Only this side imports torch.
+"""
+
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from mkframe.errors import MkframeError
+from mkframe.plugin.loader import load_registry
+from mkframe.plugin.registry import Registry
+from mkframe.run import messages as m
+
+if TYPE_CHECKING:
+    from mkframe.run.worker_device import WorkerDevice
+
+_PR_SET_PDEATHSIG = 1
+
+
+def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
+    """Entry point of the process. Ends when told to, when its coordinator is gone, or after a fault of the device."""
+    _detach()
+    if setup.device_kind == "cuda":
+        assert setup.device_uuid is not None, "the plan names CUDA devices by UUID"
+        os.environ["CUDA_VISIBLE_DEVICES"] = setup.device_uuid  # before torch is imported
+    try:
+        from mkframe.run.worker_device import prepare
+
+        registry = load_registry(setup.plugin_paths)
+        device = prepare(setup)
+    except MkframeError as error:
+        connection.send(m.WorkerFailed(reason=str(error), usage=True))
+        return
+    except Exception as error:
+        connection.send(m.WorkerFailed(reason=f"{type(error).__name__}: {error}", usage=False))
+        return
+    try:
+        connection.send(device.hello)
+        with device.current():
+            _serve(connection, setup, registry, device)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the coordinator is gone, and with it everybody who could want the rest
+
+
+def _detach() -> None:
+    """Leaves Ctrl-C to the coordinator, dies with it, keeps standard output clean for it, and shows where a crash happened."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.dup2(2, 1)
+    faulthandler.enable()
+
+
+def _serve(connection: Connection, setup: m.WorkerSetup, registry: Registry, device: "WorkerDevice") -> None:
+    """Answers requests until Stop. Ends early where the device was lost: what it still holds cannot be trusted."""
+    from mkframe.run.opened_case import DeviceLost, OpenedCase
+
+    opened: OpenedCase | None = None
+    try:
+        while True:
+            match connection.recv():
+                case m.OpenCase() as request:
+                    opened = OpenedCase(connection.send, setup, registry, device)
+                    opened.open(request)
+                case m.RoundRequest() as request:
+                    assert opened is not None, "a round needs an open case"
+                    opened.run_round(request)
+                case m.CloseCase():
+                    assert opened is not None, "only an open case can be closed"
+                    opened.close()
+                    opened = None
+                    device.release()
+                    connection.send(m.CaseClosed())
+                case m.Stop():
+                    return
+    except DeviceLost:
+        return
