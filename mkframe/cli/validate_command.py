@@ -1,0 +1,103 @@
+"""`python -m mkframe validate FILE...`: checks reports and says everything that is wrong with them."""
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import NoReturn
+
+from mkframe.errors import MkframeError, UsageError
+from mkframe.validate import SIZE_LIMIT, Result, validate, validate_stream
+from mkframe.validate.finding import error, readable
+
+_MIB = 2**20
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command and returns its exit code: 0 without errors, 1 with at least one, 2 for files that cannot be read as
+    a report and for wrong usage; over several files the highest."""
+    try:
+        options = _parser().parse_args(argv)
+        if options.files.count("-") > 1:
+            raise UsageError("- (standard input) can be named only once")
+        results = _results(options.files, options.size_limit)
+        return _print_json(results) if options.format == "json" else _print_text(results)
+    except MkframeError as problem:
+        print(f"mkframe validate: {problem}", file=sys.stderr)
+        return problem.exit_code
+    except BrokenPipeError:  # the reader of our output has gone, `validate ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
+    except SystemExit as done:  # --help
+        return int(done.code or 0)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see mkframe validate --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="mkframe validate",
+        description="Checks comparison and energy reports. Needs no GPU.",
+        epilog="Exit code: 0 without errors, 1 with at least one, 2 for unreadable files, unknown formats and wrong usage.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a report; - is standard input")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="lines for people, or one JSON document")
+    parser.add_argument(
+        "--size-limit", type=_mebibytes, default=SIZE_LIMIT, metavar="MIB", help=f"largest file in MiB (default {SIZE_LIMIT // _MIB})"
+    )
+    return parser
+
+
+def _mebibytes(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of MiB from 1 to 999999")
+    return int(text) * _MIB
+
+
+def _results(files: list[str], size_limit: int) -> Iterator[Result]:
+    for name in files:
+        if name != "-":
+            yield validate(name, size_limit=size_limit)
+        elif sys.stdin is None:
+            yield Result(path=name, format=None, findings=(error("read", "standard input is closed"),))
+        else:
+            yield validate_stream(sys.stdin.buffer, name, size_limit=size_limit)
+
+
+def _print_text(results: Iterator[Result]) -> int:
+    code = 0
+    for result in results:
+        code = max(code, result.exit_code)
+        for text in _lines(result):
+            print(text)
+    sys.stdout.flush()
+    return code
+
+
+def _lines(result: Result) -> Iterator[str]:
+    file = _printable(result.path or "")
+    if not result.findings:
+        yield f"{file}: ok ({result.format} report)"
+    for finding in result.findings:
+        yield f"{file}: {readable(finding.pointer)}: {finding.severity} {finding.rule}: {_printable(finding.message)}"
+
+
+def _print_json(results: Iterator[Result]) -> int:
+    done = list(results)
+    print(json.dumps({"files": [result.document() for result in done]}, indent=2), flush=True)
+    return max(result.exit_code for result in done)
+
+
+def _printable(text: str) -> str:
+    """`text` with control characters and what a terminal's encoding may not hold escaped."""
+    safe = "".join(
+        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode() for character in text
+    )
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return safe.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,129 @@
+"""JSON as its standard has it, from bytes that may hold anything.
+
+Python's own reader accepts NaN, keeps the last of two equal keys, turns 1e999 into infinity, recurses as deep as the
+text asks, and takes quadratic time for long integers. Here each of these is a finding.
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from mkframe.validate.finding import Finding, error, shown
+from mkframe.validate.values import MAX_DEPTH, RULE, NotJson, Repeated, fits_float64, too_deep, value_faults
+
+# A string that never ends reaches to the end of the text: so one pass over the text is enough, whatever it holds.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_STEP = [1 if byte in b"[{" else -1 for byte in range(256)]
+_MAX_DIGITS = 400  # float64 ends at 309 digits
+_BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16 or UTF-32", b"\xfe\xff": "UTF-16"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parsed:
+    """A document, or the findings that say why there is none. `faults` is empty exactly where `document` may be used."""
+
+    document: Any = None
+    faults: tuple[Finding, ...] = ()
+
+
+def parse(data: bytes) -> Parsed:
+    """Parses UTF-8 bytes as JSON. Never raises for what the bytes hold."""
+    text = _decode(data)
+    if isinstance(text, Finding):
+        return Parsed(faults=(text,))
+    if _is_too_deep(data):
+        return Parsed(faults=(too_deep(),))
+    hooks = _Hooks()
+    try:
+        document = json.loads(
+            text, object_pairs_hook=hooks.pairs, parse_float=hooks.real, parse_int=hooks.integer, parse_constant=hooks.constant
+        )
+    except json.JSONDecodeError as problem:
+        return Parsed(faults=(_syntax(problem),))
+    except MemoryError:
+        return Parsed(faults=(error(RULE, "the document does not fit in memory"),))
+    if hooks.faults or _SURROGATE_ESCAPE.search(data):
+        faults = value_faults(document)
+        if faults:
+            return Parsed(faults=tuple(faults))
+    return Parsed(document=document)
+
+
+def _decode(data: bytes) -> str | Finding:
+    if not data.strip():
+        return error(RULE, "the file is empty")
+    for mark, name in _BYTE_ORDER_MARKS.items():
+        if data.startswith(mark):
+            return error(RULE, f"the file begins with a byte order mark of {name}; save it as UTF-8 without one")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as problem:
+        return error(RULE, f"the file is not UTF-8: byte {data[problem.start]:#04x} at offset {problem.start} ({problem.reason})")
+
+
+def _is_too_deep(data: bytes) -> bool:
+    brackets = _STRING.sub(b"", data).translate(None, delete=_NOT_BRACKETS)
+    if brackets.count(b"[") + brackets.count(b"{") <= MAX_DEPTH:
+        return False
+    return any(depth > MAX_DEPTH for depth in accumulate(map(_STEP.__getitem__, brackets)))
+
+
+class _Hooks:
+    """What json calls for each object and number. Faults stay in the document and are located afterwards."""
+
+    def __init__(self) -> None:
+        self.faults = 0
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        plain = dict(pairs)
+        if len(plain) == len(pairs):
+            return plain
+        self.faults += 1
+        repeated = Repeated(plain)
+        repeated.keys_repeated = tuple(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return repeated
+
+    def real(self, text: str) -> float | NotJson:
+        value = float(text)
+        if value in (float("inf"), float("-inf")) or (value == 0 and _has_digits(text)):
+            return self._fault(f"{_cut(text)} is beyond float64")
+        return value
+
+    def integer(self, text: str) -> int | NotJson:
+        if len(text) < 300:
+            return int(text)
+        if len(text) > _MAX_DIGITS or not fits_float64(int(text)):
+            return self._fault(f"{_cut(text)} is beyond float64")
+        return int(text)
+
+    def constant(self, text: str) -> NotJson:
+        return self._fault(f"{text} is not a JSON number")
+
+    def _fault(self, why: str) -> NotJson:
+        self.faults += 1
+        return NotJson(why)
+
+
+def _has_digits(text: str) -> bool:
+    """Whether the mantissa of a number is not zero."""
+    mantissa = re.split("[eE]", text, maxsplit=1)[0]
+    return any(digit in mantissa for digit in "123456789")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:20]}... ({len(text)} characters)"
+
+
+def _syntax(problem: json.JSONDecodeError) -> Finding:
+    place = f"line {problem.lineno}, column {problem.colno}"
+    rest = problem.doc[problem.pos :].lstrip(" \t\r\n")
+    if problem.msg.startswith("Unterminated string") or not rest:
+        return error(RULE, f"the file ends too early and may be cut off: {problem.msg} ({place})")
+    if problem.msg == "Extra data":
+        return error(RULE, f"the file goes on after the end of the document, with {shown(rest[:20])} ({place})")
+    return error(RULE, f"the file is not JSON: {problem.msg}, found {shown(rest[:20])} ({place})")

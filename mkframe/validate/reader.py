@@ -1,0 +1,48 @@
+"""Bytes of a file, within a limit, without waiting for anything and without a traceback."""
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from mkframe.validate.finding import Finding, error
+
+RULE = "read"
+SIZE_LIMIT = 64 * 2**20
+
+
+def read_file(path: str | Path, limit: int = SIZE_LIMIT) -> bytes | Finding:
+    """The content of a regular file of at most `limit` bytes, or the finding that says why not."""
+    try:
+        # Without O_NONBLOCK opening a pipe that nobody writes to would wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        return error(RULE, "no such file")
+    except (OSError, ValueError) as problem:
+        return error(RULE, f"the file cannot be opened: {_reason(problem)}")
+    with open(descriptor, "rb", buffering=0) as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            return error(RULE, "this is a folder; name the report inside it")
+        if not stat.S_ISREG(mode):
+            return error(RULE, "this is not a regular file; use - to read from standard input")
+        return read_stream(file, limit)
+
+
+def read_stream(stream: BinaryIO, limit: int = SIZE_LIMIT) -> bytes | Finding:
+    """All of a binary stream of at most `limit` bytes, or the finding that says why not."""
+    parts: list[bytes] = []
+    left = limit + 1
+    try:
+        while left > 0 and (part := stream.read(left)):
+            parts.append(part)
+            left -= len(part)
+    except (OSError, ValueError) as problem:
+        return error(RULE, f"the file cannot be read: {_reason(problem)}")
+    if left <= 0:
+        return error(RULE, f"the file is larger than the limit of {limit} bytes")
+    return b"".join(parts)
+
+
+def _reason(problem: Exception) -> str:
+    return getattr(problem, "strerror", None) or str(problem)

@@ -1,0 +1,24 @@
+"""The rules of each format. A rule is a small named function from a document to findings."""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from mkframe.validate.finding import Finding
+from mkframe.validate.formats import COMPARISON, ENERGY
+from mkframe.validate.schema_rule import schema_findings
+
+Rule = Callable[[dict[str, Any]], Iterable[Finding]]
+
+
+def comparison_schema(document: dict[str, Any]) -> Iterable[Finding]:
+    """The document holds to schemas/comparison.schema.json."""
+    return schema_findings(document, COMPARISON)
+
+
+def energy_schema(document: dict[str, Any]) -> Iterable[Finding]:
+    """The document holds to schemas/energy.schema.json."""
+    return schema_findings(document, ENERGY)
+
+
+RULES: Mapping[str, tuple[Rule, ...]] = MappingProxyType({COMPARISON: (comparison_schema,), ENERGY: (energy_schema,)})
