@@ -1,0 +1,232 @@
+"""One entry for the command line of a run: single runs, sweeps, and what can be shown without running.
+
+Hydra composes; running is ours: its own job runner stops a sweep at the first failure, exits 1 for a mistake of the user,
+and writes folders and logs that a report does not need.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from mkframe.config.arguments import Arguments, parse
+from mkframe.config.folders import claim_job_folder, claim_run_folder, claim_sweep_folder
+from mkframe.config.nodes import Config
+from mkframe.errors import MkframeError, UsageError
+from mkframe.plugin.registry import Registry
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from mkframe.config.compose import Composer
+
+Plan = TypeVar("Plan")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobResult:
+    """The end of one job. `report` is the report's name in the job's folder, `error` one line; either may be absent."""
+
+    exit_code: int
+    report: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweepJob:
+    """One job of a sweep, for the index. `folder` is relative to the sweep's folder, "" where none was made."""
+
+    number: int
+    overrides: tuple[str, ...]
+    folder: str
+    result: JobResult
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Composed(Generic[Plan]):
+    overrides: tuple[str, ...]
+    composed: "DictConfig"
+    config: Config
+    plan: Plan
+
+
+def run_hydra(
+    argv: Sequence[str],
+    registry: Registry,
+    *,
+    prepare: Callable[[Config], Plan],
+    job: Callable[[Plan, Path], JobResult],
+    finish_sweep: Callable[[Path, tuple[SweepJob, ...]], None],
+    plugin_paths: Sequence[str] = (),
+) -> int:
+    """Does what a command line without its subcommand asks for; returns the exit code.
+
+    `prepare` turns a configuration into a plan and is called for every job before the first one runs; `job` runs a plan in a
+    folder that exists and belongs to it alone; `finish_sweep` gets the sweep's folder and all results, also after Ctrl-C.
+    A MkframeError becomes one line on stderr and its exit code; in a sweep, a job that fails does not stop the others.
+    """
+    try:
+        arguments = parse(argv)
+        from mkframe.config.compose import Composer  # Hydra costs its import only here
+
+        composer = Composer(registry, config_dir=arguments.config_dir, config_name=arguments.config_name)
+        if arguments.help:
+            print(_help(composer))
+        elif arguments.hydra_help or arguments.info:
+            _show_hydra(arguments, composer)
+        elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
+            return _sweep(arguments, composer, plugin_paths, prepare, job, finish_sweep)
+        elif arguments.cfg:
+            _show(arguments, composer, arguments.overrides, plugin_paths)
+        else:
+            return _single(arguments, composer, plugin_paths, prepare, job)
+    except MkframeError as error:
+        _complain(error)
+        return error.exit_code
+    return 0
+
+
+def _single(
+    arguments: Arguments,
+    composer: "Composer",
+    plugin_paths: Sequence[str],
+    prepare: Callable[[Config], Plan],
+    job: Callable[[Plan, Path], JobResult],
+) -> int:
+    ready = _prepared(arguments.overrides, composer, plugin_paths, prepare)
+    named = _names_folder(ready.config, arguments.overrides, "hydra.run.dir")
+    result = job(ready.plan, claim_run_folder(_folder(ready.config, ready.composed, "hydra.run.dir"), named=named))
+    if result.error is not None:
+        _complain(result.error)
+    return result.exit_code
+
+
+def _sweep(
+    arguments: Arguments,
+    composer: "Composer",
+    plugin_paths: Sequence[str],
+    prepare: Callable[[Config], Plan],
+    job: Callable[[Plan, Path], JobResult],
+    finish_sweep: Callable[[Path, tuple[SweepJob, ...]], None],
+) -> int:
+    jobs = composer.jobs(arguments.overrides)
+    if arguments.cfg:
+        for number, overrides in enumerate(jobs):
+            print(f"--- # job {number}: {' '.join(overrides)}")
+            _show(arguments, composer, overrides, plugin_paths)
+        return 0
+    ready = [_prepared(overrides, composer, plugin_paths, prepare) for overrides in jobs]
+    first = ready[0]
+    if any(item.config.out != first.config.out for item in ready):
+        raise UsageError("out: cannot be swept over; it names the folder of the whole sweep")
+    named = _names_folder(first.config, arguments.overrides, "hydra.sweep.dir")
+    root = claim_sweep_folder(_folder(first.config, first.composed, "hydra.sweep.dir"), named=named)
+    ended: list[SweepJob] = []
+    try:
+        for number, item in enumerate(ready):
+            ended.append(_run_job(number, item, root, job))
+    finally:
+        finish_sweep(root, tuple(ended))
+    failed = [end for end in ended if end.result.exit_code != 0]
+    for end in failed:
+        reason = end.result.error or f"exit code {end.result.exit_code}"
+        _complain(f"job {end.number} ({' '.join(end.overrides)}) failed: {reason}")
+    return 1 if failed else 0
+
+
+def _run_job(number: int, item: _Composed[Plan], root: Path, job: Callable[[Plan, Path], JobResult]) -> SweepJob:
+    from mkframe.config.compose import number_job
+
+    folder = ""
+    try:
+        number_job(item.composed, number)
+        path = claim_job_folder(root / _text(item.composed, "hydra.sweep.subdir"))
+        folder = str(path.relative_to(root))
+        result = job(item.plan, path)
+    except MkframeError as error:
+        result = JobResult(exit_code=error.exit_code, error=_one_line(error))
+    except Exception as error:  # the other jobs must still run
+        result = JobResult(exit_code=1, error=_one_line(f"{type(error).__name__}: {error}"))
+    return SweepJob(number=number, overrides=item.overrides, folder=folder, result=result)
+
+
+def _prepared(
+    overrides: Sequence[str], composer: "Composer", plugin_paths: Sequence[str], prepare: Callable[[Config], Plan]
+) -> _Composed[Plan]:
+    composed, config = _composed(overrides, composer, plugin_paths)
+    return _Composed(overrides=tuple(overrides), composed=composed, config=config, plan=prepare(config))
+
+
+def _composed(overrides: Sequence[str], composer: "Composer", plugin_paths: Sequence[str]) -> "tuple[DictConfig, Config]":
+    from hydra.core.hydra_config import HydraConfig
+
+    from mkframe.config.compose import plain
+    from mkframe.config.load import config_of
+
+    composed = composer.compose(overrides)
+    HydraConfig.instance().set_config(composed)  # for ${hydra:...}
+    return composed, config_of(plain(composed), composer.registry, plugin_paths)
+
+
+def _folder(config: Config, composed: "DictConfig", key: str) -> Path:
+    return Path(config.out if config.out is not None else _text(composed, key)).expanduser()
+
+
+def _text(composed: "DictConfig", key: str) -> str:
+    from omegaconf import OmegaConf
+
+    from mkframe.config.messages import unresolved
+
+    try:
+        return str(OmegaConf.select(composed, key, throw_on_missing=True))
+    except Exception as error:
+        raise unresolved(key, error) from error
+
+
+def _names_folder(config: Config, overrides: Sequence[str], key: str) -> bool:
+    return config.out is not None or any(override.startswith(f"{key}=") for override in overrides)
+
+
+def _help(composer: "Composer") -> str:
+    from mkframe.config.help import help_text
+
+    return help_text({group: composer.options(group) for group in composer.groups})
+
+
+def _show(arguments: Arguments, composer: "Composer", overrides: Sequence[str], plugin_paths: Sequence[str]) -> None:
+    """--cfg: the checked configuration of the job, Hydra's own, or both."""
+    from omegaconf import OmegaConf
+
+    from mkframe.config.compose import plain
+
+    composed, config = _composed(overrides, composer, plugin_paths)
+    shown: dict[str, Any] = {}
+    if arguments.cfg in ("job", "all"):
+        shown.update(plain(composed))
+        shown.update(plugin_path=list(config.plugin_path), targets=config.targets.id)
+    if arguments.cfg in ("hydra", "all"):
+        shown["hydra"] = composed.hydra
+    print(OmegaConf.to_yaml(OmegaConf.create(shown), resolve=False), end="")
+
+
+def _show_hydra(arguments: Arguments, composer: "Composer") -> None:
+    """--hydra-help and --info, as Hydra prints them."""
+    from hydra._internal.hydra import Hydra
+    from hydra._internal.utils import get_args_parser
+
+    hydra = Hydra(task_name="mkframe", config_loader=composer.loader)
+    composer.compose(arguments.overrides)  # a mistake is told in our words
+    parser = get_args_parser()
+    if arguments.hydra_help:
+        hydra.hydra_help(composer.config_name, parser, parser.parse_args(["--hydra-help"]))
+    else:
+        hydra.show_info(arguments.info or "all", composer.config_name, list(arguments.overrides))
+
+
+def _complain(message: MkframeError | str) -> None:
+    print(f"mkframe: {_one_line(message)}", file=sys.stderr)
+
+
+def _one_line(message: BaseException | str) -> str:
+    return " ".join(str(message).split())

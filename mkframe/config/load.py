@@ -1,0 +1,71 @@
+"""From a plain composed configuration to a checked `Config`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from mkframe.config.nodes import Config
+from mkframe.config.typed import typed
+from mkframe.errors import ConfigError, SelectionError
+from mkframe.model.precision import PRECISIONS, Precision
+from mkframe.model.tensors import ITEM_BYTES
+from mkframe.plugin.registry import Registry, choices
+
+_PRODUCTS = ("exact", "tf32")
+
+
+def config_of(container: Mapping[str, Any], registry: Registry, plugin_paths: Sequence[str] = ()) -> Config:
+    """Types, the contract of the precision, and empty selections. Raises ConfigError or SelectionError.
+
+    `plugin_paths` are the folders that were really read; a configuration file that names others is refused, because
+    plugins are loaded before it is.
+    """
+    values = {"engine": {}, "shape": {}, **container}
+    if values.pop("plugin_path", None):
+        raise ConfigError("plugin_path: can only be given on the command line (plugin_path=DIR) or in MKFRAME_PLUGIN_PATH")
+    config = typed(Config, values)
+    _check_selected("engine", config.engine, registry.engine_ids(config.workload.id))
+    _check_selected("shape", config.shape, ())
+    check_precision(config.precision)
+    return replace(config, plugin_path=tuple(plugin_paths))
+
+
+def _check_selected(group: str, selected: Mapping[str, Any], existing: Sequence[str]) -> None:
+    if not selected:
+        listing = f"; {choices('', existing)}" if existing else ""
+        raise SelectionError(f"{group}: nothing is selected; name at least one, as in {group}=NAME{listing}")
+
+
+def check_precision(precision: Precision) -> None:
+    """An id stands for one contract. Raises ConfigError for a known id with another dtype, and for dtypes that do not exist."""
+    given = asdict(precision)
+    contract = PRECISIONS.get(precision.id)
+    for key, value in given.items():
+        if key == "id":
+            continue
+        if contract is not None and value != getattr(contract, key):
+            raise ConfigError(
+                f"precision.{key}: {precision.id} means {getattr(contract, key)}, not {value}; a different contract needs its own id"
+            )
+        allowed = _PRODUCTS if key == "products" else tuple(ITEM_BYTES)
+        if value not in allowed:
+            raise ConfigError(f"precision.{key}: {value!r} does not exist; {choices(value, allowed)}")
+
+
+def public(config: Config) -> dict[str, Any]:
+    """The configuration for the report: JSON types, without folders, plugin paths and the device's UUID."""
+    document: dict[str, Any] = _json(asdict(config))
+    del document["out"], document["plugin_path"], document["device"]["uuid"]
+    document["targets"] = config.targets.id
+    for engine in document["engine"].values():
+        if engine["select"] is None:
+            del engine["select"]
+    return document
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_json(item) for item in value]
+    return str(value) if isinstance(value, str) else value

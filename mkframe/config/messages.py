@@ -1,0 +1,173 @@
+"""Every mistake in a configuration as one line that says what exists."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped]
+
+from mkframe.errors import ConfigError, MkframeError, PluginError, SelectionError
+from mkframe.plugin.registry import choices
+
+if TYPE_CHECKING:
+    from mkframe.config.compose import Composer
+
+MULTI = ("engine", "shape")
+
+
+def one_line(error: BaseException | str) -> str:
+    """Any message on one line."""
+    return " ".join(str(error).split())
+
+
+def as_list(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+
+
+def unparsable(text: str, error: Exception) -> ConfigError:
+    """An override that Hydra's grammar refuses."""
+    key, _, value = text.partition("=")
+    if not value.strip():
+        return ConfigError(f"{key}: no value; write {key}=VALUE (null for none)")
+    if value.count("[") != value.count("]") or value.count("{") != value.count("}"):
+        return ConfigError(f"{text}: a bracket is missing; quote the override for the shell, as in 'engine=[a,b]'")
+    reason = one_line(str(error).splitlines()[0] if str(error) else type(error).__name__)
+    return ConfigError(f"{text}: cannot be read ({reason}); quote values with special characters: \"{key}='...'\"")
+
+
+def check_overrides(parsed: Sequence[Override], composer: "Composer") -> None:
+    """What can be told from the overrides alone: sweeps without -m, groups and their choices, duplicate selections."""
+    for override in parsed:
+        key = override.key_or_group
+        if override.is_sweep_override():
+            raise ConfigError(_without_multirun(override))
+        if key not in composer.groups or override.is_delete():
+            continue
+        value = override.value()
+        if isinstance(value, list) and key not in MULTI:
+            raise ConfigError(f"{key}: takes one choice, not a list; {choices('', composer.options(key))}")
+        if isinstance(value, Mapping) or value is None:
+            raise ConfigError(f"{key}: takes the name of a choice; {choices('', composer.options(key))}")
+        names = as_list(value)
+        if not names:
+            raise SelectionError(f"{key}: nothing is selected; {choices('', composer.options(key))}")
+        for name in names:
+            _check_choice(key, name, composer)
+            if names.count(name) > 1:
+                raise SelectionError(f"{key}: {name} is selected twice; name it once")
+
+
+def _without_multirun(override: Override) -> str:
+    key, text = override.key_or_group, str(override.input_line)
+    if "(" in text:
+        return f"{text}: this is a sweep; add -m to run one job for each value"
+    listed = text.partition("=")[2]
+    return f"{key}: for one run with all of them write a list, in quotes: '{key}=[{listed}]'; for one job each add -m"
+
+
+def _check_choice(group: str, name: str, composer: "Composer") -> None:
+    if name in composer.options(group):
+        return
+    if group in ("engine", "workload"):
+        for failure in composer.registry.failures:
+            if name in (failure.id, f"{failure.id}-graph"):
+                raise PluginError(f"{group} {name} ({failure.origin}) could not be loaded: {failure.error}")
+    raise SelectionError(f"no {group} is called {name!r}; {choices(name, composer.options(group))}")
+
+
+def explain(error: Exception, parsed: Sequence[Override], composer: "Composer") -> MkframeError:
+    """The error behind a composition that failed."""
+    if isinstance(error, MkframeError):
+        return error
+    if isinstance(error, YAMLError):
+        return ConfigError(f"a configuration file cannot be read: {one_line(error)}")
+    missing = _missing_choice(error, composer)
+    if missing is not None:
+        return missing
+    groups = [str(override.input_line) for override in parsed if override.key_or_group in composer.groups]
+    try:
+        base = composer.load(groups)
+    except Exception as cause:
+        return ConfigError(_shorten(cause))
+    for override in parsed:
+        if override.key_or_group not in composer.groups and not override.is_hydra_override():
+            problem = _override_problem(override, base, composer)
+            if problem is not None:
+                return ConfigError(problem)
+    return ConfigError(_shorten(error))
+
+
+def _missing_choice(error: Exception, composer: "Composer") -> MkframeError | None:
+    """A file, or a workload's defaults, that name a choice which does not exist."""
+    found = re.search(r"Could not (?:load|find) '([^'/]+)/([^']+)'", str(error))
+    if found is None or found[1] not in composer.groups:
+        return None
+    try:
+        _check_choice(found[1], found[2], composer)
+    except MkframeError as problem:
+        return problem
+    return None
+
+
+def _override_problem(override: Override, base: DictConfig, composer: "Composer") -> str | None:
+    key = override.key_or_group
+    if override.package is not None or "/" in key or "@" in key:
+        return f"no configuration group is called {key!r}; {choices(key, composer.groups)}"
+    found = _first_unknown(base, key)
+    if override.is_add() or override.is_force_add():
+        return f"{key}: exists already; leave out the +" if found is None and override.is_add() else None
+    if found is None:
+        return None
+    level, name, existing = found
+    if level == "engine" or level == "shape":
+        return f"{level}.{name} is not selected; add it to {level}=[...], or use one of: {', '.join(existing)}"
+    names = [*existing, *(composer.groups if not level else ())]
+    where = f"{level}.{name}" if level else name
+    return f"{where}: no such key; {choices(name, dict.fromkeys(names))}"
+
+
+def _first_unknown(base: DictConfig, key: str) -> tuple[str, str, list[str]] | None:
+    """(level, unknown name, keys at that level) of the first part of a dotted key that does not exist."""
+    node: Any = base
+    done: list[str] = []
+    for name in re.sub(r"\[([^]]*)\]", r".\1", key).split("."):
+        if OmegaConf.is_list(node):
+            return None  # omegaconf knows better
+        if not OmegaConf.is_dict(node):
+            return ".".join(done[:-1]), f"{done[-1]}.{name}", [done[-1]]
+        existing = [str(item) for item in node if not (not done and item == "hydra")]
+        if name not in existing:
+            return ".".join(done), name, existing
+        node = node._get_node(name)
+        done.append(name)
+    return None
+
+
+def unresolved(key: str, error: Exception) -> ConfigError:
+    """An interpolation or a `???` that has no value."""
+    place = getattr(error, "full_key", None) or key
+    reason = getattr(error, "msg", None) or str(error)
+    return ConfigError(f"{place}: has no value: {one_line(str(reason).splitlines()[0] if reason else type(error).__name__)}")
+
+
+def _shorten(error: BaseException) -> str:
+    """The message of the innermost cause that says anything, without omegaconf's trailer."""
+    said = [cause for cause in _chain(error) if str(cause).strip()]
+    if not said:
+        return f"the configuration cannot be composed ({type(error).__name__})"
+    deepest = next((cause for cause in reversed(said) if isinstance(cause, HydraException | OmegaConfBaseException)), said[-1])
+    lines = [line.strip() for line in str(deepest).splitlines()]
+    kept = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "reference_type=", "Search path:"))]
+    key = getattr(deepest, "full_key", None)
+    return one_line((f"{key}: " if key else "") + " ".join(line for line in kept if not line.startswith(("provider=", "file://"))))
+
+
+def _chain(error: BaseException) -> Iterable[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__

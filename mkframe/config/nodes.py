@@ -1,0 +1,127 @@
+"""The configuration as plain frozen types: what every later layer reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from mkframe.model.device import DeviceCard
+from mkframe.model.precision import Precision
+
+
+class DeviceKind(StrEnum):
+    """`auto` is the first visible CUDA device that can be used, else the CPU."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class Protocol(StrEnum):
+    """Timing protocols."""
+
+    PER_CALL = "per_call"
+
+
+class EnergyProtocol(StrEnum):
+    """Energy protocols."""
+
+    NONE = "none"
+
+
+class Select(StrEnum):
+    """Presets that depend on the workload: which of its engines they stand for."""
+
+    ALL = "all"
+    BASELINES = "baselines"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkloadConfig:
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineConfig:
+    """One selected engine id with its options as they were written, or a preset (`select`)."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    select: Select | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeviceConfig:
+    """`index` counts visible devices from 0; `uuid` is the beginning of the driver's UUID; `card` is what it must be."""
+
+    kind: DeviceKind
+    index: int | None = None
+    uuid: str | None = None
+    card: DeviceCard | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimingConfig:
+    """`auto` stands for what suits the device: hold on CUDA, 1 s of spin-up on CUDA and none on a CPU."""
+
+    protocol: Protocol
+    rounds: int
+    samples_per_round: int
+    processes: int
+    warmups: int
+    hold: bool | Literal["auto"]
+    spin_up_s: float | Literal["auto"]
+    cell_timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnergyConfig:
+    protocol: EnergyProtocol
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TargetCase:
+    """A median to reach on one shape, microseconds; `stretch_us` would be better still."""
+
+    shape: Mapping[str, int]
+    p50_us: float
+    stretch_us: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TargetGroup:
+    """Targets that share device (its name), workload, precision, engine, timing protocol and conditions (prose)."""
+
+    workload: str
+    device: str
+    precision: str
+    engine: str
+    protocol: str
+    conditions: str
+    cases: tuple[TargetCase, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TargetsConfig:
+    id: str
+    source: str
+    groups: tuple[TargetGroup, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """One run. `engine` and `shape` are in the order of selection.
+
+    A shape set is kept as it was written (`seed`, and `cases` or the axes of a grid): only its workload knows its keys.
+    `out` is the folder that the user named for the report.
+    """
+
+    workload: WorkloadConfig
+    engine: Mapping[str, EngineConfig]
+    shape: Mapping[str, Mapping[str, Any]]
+    precision: Precision
+    device: DeviceConfig
+    timing: TimingConfig
+    energy: EnergyConfig
+    targets: TargetsConfig
+    plugin_path: tuple[str, ...] = ()
+    out: str | None = None

@@ -1,0 +1,122 @@
+"""Which engines were selected, with their options; and what stands against one cell."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mkframe.config.nodes import EngineConfig, Select
+from mkframe.config.typed import typed
+from mkframe.errors import ConfigError, MkframeError, PluginError, SelectionError
+from mkframe.model.device import Device
+from mkframe.model.plan import GRAPH_SUFFIX, EnginePlan
+from mkframe.model.precision import Precision
+from mkframe.plugin.engine import Engine
+from mkframe.plugin.registry import Registry, choices
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selected:
+    """An engine as the plan names it, with its plugin and its options as the plugin's own type."""
+
+    plan: EnginePlan
+    engine: Engine
+    options: Any
+
+
+def select(config: Mapping[str, EngineConfig], workload_id: str, registry: Registry, device: Device) -> tuple[Selected, ...]:
+    """Selected engines in order, each once; presets stand for what they name, a named engine's options count wherever it stands.
+
+    Raises SelectionError, PluginError (an engine that could not be loaded) or ConfigError (its options).
+    """
+    ids: dict[str, None] = {}
+    for engine_id, node in config.items():
+        ids.update(dict.fromkeys([engine_id] if node.select is None else _preset(node.select, workload_id, registry)))
+    if not ids:
+        raise SelectionError(f"engine: nothing is selected; {choices('', registry.engine_ids(workload_id))}")
+    return tuple(_selected(engine_id, config.get(engine_id, EngineConfig()), workload_id, registry, device) for engine_id in ids)
+
+
+def unsupported(selected: Selected, case: Any, precision: Precision, device: Device) -> str | None:
+    """Why this cell cannot run, as one short clause, or None. Raises PluginError where the engine's answer is no answer."""
+    engine, plan = selected.engine, selected.plan
+    if device.kind not in engine.devices:
+        return f"runs on {' and '.join(engine.devices)} only"
+    if plan.graph and device.kind != "cuda":
+        return "CUDA graphs need a CUDA device"
+    if precision.id not in engine.precisions:
+        return f"holds {', '.join(engine.precisions)}, not {precision.id}"
+    reason = asked(f"engine {engine.id}: unsupported()", engine.unsupported, case, precision, device)
+    if reason is not None and not (isinstance(reason, str) and reason.strip()):
+        raise PluginError(f"engine {engine.id}: unsupported() must return a reason or None, not {reason!r}")
+    return None if reason is None else " ".join(reason.split())
+
+
+def asked(what: str, question: Any, *arguments: Any) -> Any:
+    """Asks a plugin. Its exceptions become a PluginError that names it; an error of ours passes through."""
+    try:
+        return question(*arguments)
+    except MkframeError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{what} failed: {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+
+def _preset(preset: Select, workload_id: str, registry: Registry) -> Iterator[str]:
+    for engine_id in registry.engine_ids(workload_id):
+        engine = registry.engine(workload_id, engine_id)
+        if preset is Select.ALL or engine.baseline:
+            yield engine_id
+            if "cuda" in engine.devices:
+                yield engine_id + GRAPH_SUFFIX
+
+
+def _selected(engine_id: str, node: EngineConfig, workload_id: str, registry: Registry, device: Device) -> Selected:
+    base = engine_id.removesuffix(GRAPH_SUFFIX)
+    graph = base != engine_id
+    engine = _engine(base, engine_id, workload_id, registry)
+    if graph and "cuda" not in engine.devices:
+        raise SelectionError(f"engine {base} runs on {', '.join(engine.devices)} only and has no graph form; select {base}")
+    options = _options(engine, engine_id, node)
+    implementation = asked(f"engine {base}: implementation()", engine.implementation, device)
+    plan = EnginePlan(
+        id=engine_id, engine=base, graph=graph, baseline=engine.baseline, implementation=str(implementation), options=_plain(options)
+    )
+    return Selected(plan=plan, engine=engine, options=options)
+
+
+def _engine(base: str, engine_id: str, workload_id: str, registry: Registry) -> Engine:
+    """Adds to the registry's refusal which workloads the engine does belong to."""
+    try:
+        return registry.engine(workload_id, base)
+    except SelectionError:
+        others = [workload for workload, engine in registry.engines if engine == base]
+        if not others:
+            raise
+        right = choices(engine_id, registry.engine_ids(workload_id))
+        raise SelectionError(f"engine {engine_id} computes {' and '.join(others)}, not {workload_id}; {right}") from None
+
+
+def _options(engine: Engine, engine_id: str, node: EngineConfig) -> Any:
+    key = f"engine.{engine_id}.options"
+    if not isinstance(node.options, Mapping):
+        raise ConfigError(f"{key}: expected a group of keys")
+    try:
+        return typed(engine.Options, dict(node.options), key)
+    except (ValueError, TypeError, AssertionError) as error:
+        raise ConfigError(f"{key}: {' '.join(str(error).split()) or 'refused by the engine'}") from error
+
+
+def _plain(options: Any) -> dict[str, Any]:
+    """JSON types: an Enum by its value where that is a text, else by its name."""
+    return {name: _plain_value(value) for name, value in asdict(options).items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if hasattr(value, "name") and hasattr(value, "value"):
+        return value.value if isinstance(value.value, str) else value.name
+    return value
+
+
+def options_of(engine: Engine, options: Mapping[str, Any]) -> Any:
+    """An EnginePlan's `options` as the engine's own type again, for the process that binds it."""
+    return typed(engine.Options, dict(options), f"engine.{engine.id}.options")

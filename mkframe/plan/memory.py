@@ -1,0 +1,96 @@
+"""What a case needs, in bytes, before anything is allocated."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mkframe.errors import ConfigError, DeviceError
+from mkframe.model.device import Device
+from mkframe.model.plan import TimingPlan
+from mkframe.model.precision import Precision
+from mkframe.model.tensors import Role, TensorSpec
+from mkframe.plan.engines import Selected, asked
+from mkframe.plan.shapes import shown
+from mkframe.plugin.workload import Workload
+
+SAMPLES_LIMIT_BYTES = 64 * 2**20
+_CLOCKS = 2
+_SAMPLE_BYTES = 8
+_REFERENCE_BYTES = 8  # float64 or int64
+_DRAWN_BYTES = 4  # float32 or int32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Need:
+    """`device_bytes`: inputs and weights once, outputs and scratch once for every engine. `host_bytes`: the drawn values,
+    their float64 copies, and the float64 reference; what else a reference needs while it computes is not counted."""
+
+    device_bytes: int
+    host_bytes: int
+
+
+def need(workload: Workload, case: Any, precision: Precision, runnable: Sequence[Selected]) -> Need:
+    """Raises PluginError where the workload or an engine cannot say what it needs."""
+    specs = asked(f"workload {workload.id}: tensors()", workload.tensors, case, precision)
+    given = [spec for spec in specs.values() if spec.role in (Role.INPUT, Role.WEIGHT)]
+    outputs = [spec for spec in specs.values() if spec.role is Role.OUTPUT]
+    scratch = sum(
+        _bytes(asked(f"engine {item.engine.id}: scratch()", item.engine.scratch, case, precision, item.options).values())
+        for item in runnable
+    )
+    drawn = sum(spec.elements for spec in given)
+    right = sum(spec.elements for spec in outputs)
+    return Need(
+        device_bytes=_bytes(given) + len(runnable) * _bytes(outputs) + scratch,
+        host_bytes=drawn * (_DRAWN_BYTES + _REFERENCE_BYTES) + right * _REFERENCE_BYTES,
+    )
+
+
+def check(needed: Need, device: Device, workload: Workload, set_name: str, case: Any, machine_bytes: int) -> None:
+    """Raises ConfigError for a case that cannot fit. On a CPU both needs are the machine's."""
+    if device.kind == "cpu":
+        _fits(needed.device_bytes + needed.host_bytes, device.memory_bytes, "this machine", workload, set_name, case)
+    else:
+        _fits(needed.device_bytes, device.memory_bytes, device.name, workload, set_name, case)
+        _fits(needed.host_bytes, machine_bytes, "the machine (inputs and reference in float64)", workload, set_name, case)
+
+
+def check_samples(timing: TimingPlan, cells: int) -> None:
+    """The samples file is never larger than what a validator unpacks. Raises ConfigError."""
+    size = timing.rounds * timing.samples_per_round * cells * _CLOCKS * _SAMPLE_BYTES
+    if size > SAMPLES_LIMIT_BYTES:
+        most = SAMPLES_LIMIT_BYTES // (cells * _CLOCKS * _SAMPLE_BYTES * timing.rounds)
+        advice = f"to at most {most}, or select fewer cases, engines or rounds" if most else "and select fewer cases, engines or rounds"
+        raise ConfigError(
+            f"timing.samples_per_round: {cells:,} cells x {timing.rounds} rounds x {timing.samples_per_round} samples are "
+            f"{amount(size)}, and a report may hold {amount(SAMPLES_LIMIT_BYTES)}; reduce it {advice}"
+        )
+
+
+def machine_memory_bytes() -> int:
+    """Physical memory of this machine. Raises DeviceError where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError) as error:
+        raise DeviceError("the size of this machine's memory is unknown (sysconf SC_PHYS_PAGES); mkframe runs on Linux") from error
+
+
+def amount(size: int) -> str:
+    """Bytes for people: `1.2 GiB`."""
+    value, units = float(size), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+    while value >= 1024 and len(units) > 1:
+        value /= 1024
+        units.pop(0)
+    return f"{int(value)} bytes" if units[0] == "bytes" else f"{value:,.1f} {units[0]}"
+
+
+def _fits(size: int, available: int, where: str, workload: Workload, set_name: str, case: Any) -> None:
+    if size > available:
+        raise ConfigError(
+            f"shape.{set_name}: {shown(workload.shape_of(case))} needs {amount(size)}, and {where} has {amount(available)}; make it smaller"
+        )
+
+
+def _bytes(specs: Any) -> int:
+    return sum(spec.bytes for spec in specs if isinstance(spec, TensorSpec))
