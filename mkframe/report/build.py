@@ -29,7 +29,6 @@ from mkframe.report import sentences
 from mkframe.report.verdicts import verdicts
 from mkframe.run.ledger import CellState, Ledger
 from mkframe.run.messages import Hello
-from mkframe.run.sources import imported_sources, merge
 from mkframe.stamp import source_commit, source_dirty
 
 _STEP_SAMPLES = 100_000
@@ -51,7 +50,7 @@ def build_report(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> 
         timing=plan.timing.protocol,
         rounds=plan.timing.rounds,
         samples_per_round=plan.timing.samples_per_round,
-        source_sha256=merge(imported_sources(()), ledger.sources),
+        source_sha256=ledger.sources,
         source_commit=source_commit(),
         sets=sets,
         limitations=sentences.limitations(block),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from types import FrameType
 
-from mkframe.errors import DeviceError, RunError
+from mkframe.errors import DeviceError, RunError, UnreadableError
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import CasePlan, RunPlan
 from mkframe.model.report import RoundRecord
@@ -17,6 +17,7 @@ from mkframe.run import messages as m
 from mkframe.run.journal import Journal
 from mkframe.run.ledger import CellState, Ledger
 from mkframe.run.observer import Observer
+from mkframe.run.sources import imported_sources, merge
 from mkframe.run.worker_process import WorkerDied, WorkerProcess, WorkerSilent
 
 
@@ -27,10 +28,11 @@ class Terminated(KeyboardInterrupt):
 def run_plan(plan: RunPlan, journal: Journal, observer: Observer) -> Ledger:
     """Runs every block of the plan and returns what was found; `ledger.stopped` says why where not everything ran.
 
-    Ctrl-C and SIGTERM end the run early and keep what is there. Raises DeviceError where the device cannot be used at all, RunError
-    where no worker can be started, UnreadableError where the journal cannot be written.
+    Ctrl-C, SIGTERM and a journal that cannot be written any more end the run early and keep what is there. Raises DeviceError
+    where the device cannot be used at all, and RunError where no worker can be started.
     """
     ledger = Ledger(plan)
+    ledger.sources = imported_sources(())  # before anything is measured: a file that cannot be hashed must not cost a run
     coordinator = _Coordinator(plan, ledger, journal, observer)
     observer.started(sum(len(case.runnable) for case in plan.cases) * plan.timing.rounds)
     try:
@@ -38,6 +40,8 @@ def run_plan(plan: RunPlan, journal: Journal, observer: Observer) -> Ledger:
             coordinator.run()
     except KeyboardInterrupt as interrupt:
         ledger.stopped = "terminated by a signal" if isinstance(interrupt, Terminated) else "interrupted from the keyboard"
+    except UnreadableError as error:
+        ledger.stopped = str(error)
     finally:
         coordinator.end_worker()
         observer.finished()
@@ -168,7 +172,7 @@ class _Coordinator:
             case m.CellFailed():
                 self._fail(case, event)
             case m.CaseReady():
-                ledger.sources = {**ledger.sources, **event.sources}
+                ledger.sources = merge(ledger.sources, event.sources)
             case m.BlockDone():
                 self._journal.block(case, process, event)
                 ledger.cells[(*case.key, event.engine)].blocks[event.round] = event

@@ -22,7 +22,7 @@ class Journal:
     def __init__(self, folder: Path, plan: RunPlan) -> None:
         self._path = folder / NAME
         try:
-            self._file: IO[str] = self._path.open("x", encoding="utf-8")
+            self._file: IO[str] = self._path.open("a", encoding="utf-8")
         except OSError as error:
             raise UnreadableError(
                 f"cannot write in the run folder {folder}: {error.strerror}; choose another with hydra.run.dir=..."

@@ -14,6 +14,7 @@ from mkframe.errors import WorkloadError
 from mkframe.model.outcome import Outcome
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import Role
+from mkframe.plan.engines import options_of
 from mkframe.plugin.registry import Registry
 from mkframe.run import messages as m
 from mkframe.run.sources import imported_sources
@@ -87,7 +88,7 @@ class OpenedCase:
 
     def _open_cell(self, request: m.EngineRequest) -> None:
         engine = self._registry.engine(self._workload.id, request.engine)
-        options = engine.Options(**request.options)
+        options = options_of(engine, request.options)
         data, device = self._drawn(), self._device
 
         def bind(shifted: bool = False) -> BoundCell:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from mkframe.canonical import sha256
+from mkframe.errors import UnreadableError
 from mkframe.plugin.loader import BUILT_IN, FOLDER_PREFIX
 
 _HARNESS = ("mkframe", BUILT_IN)
@@ -14,6 +15,8 @@ _HARNESS = ("mkframe", BUILT_IN)
 def imported_sources(plugin_modules: Iterable[str], extra_files: Iterable[str] = ()) -> dict[str, str]:
     """File -> SHA-256 for all modules imported by now that belong to the harness, the built-in plugins, or the packages of
     `plugin_modules`; and for `extra_files`. Files are named from their package on, never by an absolute path.
+
+    Raises UnreadableError for a file that has gone since.
     """
     packages = {*_HARNESS, *(module.partition(".")[0] for module in plugin_modules)}
     found = {}
@@ -42,4 +45,9 @@ def _label(module: str, file: Path) -> str:
 
 @cache
 def _digest(file: str) -> str:
-    return sha256(Path(file).read_bytes())
+    try:
+        return sha256(Path(file).read_bytes())
+    except OSError as error:
+        raise UnreadableError(
+            f"source file {file} cannot be read for its hash: {error.strerror}; leave sources alone while a run goes on"
+        ) from error

@@ -1,0 +1,176 @@
+"""A run or a sweep: configuration, plan, blocks, report, table."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkframe import canonical
+from mkframe.cli.progress import Progress
+from mkframe.config.app import JobResult, SweepJob, run_hydra
+from mkframe.config.nodes import Config, TargetGroup
+from mkframe.config.plugin_paths import split_plugin_paths
+from mkframe.errors import MkframeError, RunError
+from mkframe.model.outcome import Outcome
+from mkframe.model.plan import RunPlan
+from mkframe.plan.build import build_plan
+from mkframe.plan.devices import resolve
+from mkframe.plugin.loader import load_registry
+from mkframe.plugin.registry import Registry
+from mkframe.report.table import table_of
+from mkframe.report.write import Written, write_report
+from mkframe.run.coordinator import run_plan
+from mkframe.run.journal import NAME as JOURNAL
+from mkframe.run.journal import Journal
+from mkframe.run.ledger import Ledger
+
+INDEX = "index.json"
+_SHOWN_REASONS = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Job:
+    plan: RunPlan
+    targets: tuple[TargetGroup, ...]
+
+
+def main(argv: Sequence[str]) -> int:
+    """`--quiet` prints nothing but errors; `--json` prints one JSON document per job on standard output instead of the table."""
+    quiet, as_json = "--quiet" in argv, "--json" in argv
+    words = [word for word in argv if word not in ("--quiet", "--json")]
+    plugin_paths, rest = split_plugin_paths(words, os.environ)
+    registry = load_registry(plugin_paths)
+    command = _RunCommand(registry, quiet=quiet or as_json, as_json=as_json)
+    return run_hydra(
+        rest,
+        registry,
+        prepare=command.prepare,
+        job=command.job,
+        finish_sweep=command.finish_sweep,
+        plugin_paths=plugin_paths,
+    )
+
+
+class _RunCommand:
+    def __init__(self, registry: Registry, *, quiet: bool, as_json: bool) -> None:
+        self._registry = registry
+        self._quiet = quiet
+        self._as_json = as_json
+        self._told: set[str] = set()
+
+    def prepare(self, config: Config) -> _Job:
+        resolved = resolve(config.device)
+        note = resolved.note
+        if note and note not in self._told and not self._quiet:
+            self._told.add(note)
+            print(f"mkframe: {note}", file=sys.stderr)
+        return _Job(plan=build_plan(config, self._registry, resolved.device), targets=config.targets.groups)
+
+    def job(self, job: _Job, folder: Path) -> JobResult:
+        plan = job.plan
+        if not any(case.runnable for case in plan.cases):
+            _give_back(folder)
+            raise RunError(f"every cell is unsupported, so there is nothing to report: {_reasons(plan)}")
+        journal = Journal(folder, plan)
+        try:
+            ledger = run_plan(plan, journal, Progress(self._quiet))
+        except MkframeError:
+            journal.close()
+            _give_back(folder)
+            raise
+        journal.close()
+        written = write_report(folder, ledger, self._registry.workload(plan.workload))
+        assert written is not None, "a plan with a runnable cell leaves a report"
+        code = exit_code(ledger)
+        self._show(written, job.targets, code)
+        return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger))
+
+    def finish_sweep(self, root: Path, jobs: tuple[SweepJob, ...]) -> None:
+        """Writes index.json: every job with its overrides, folder, exit code, report and its SHA-256, or its error."""
+        entries = [
+            {
+                "number": job.number,
+                "overrides": list(job.overrides),
+                "exit_code": job.result.exit_code,
+                "report": None if job.result.report is None else f"{job.folder}/{job.result.report}",
+                "sha256": None if job.result.report is None else canonical.sha256((root / job.folder / job.result.report).read_bytes()),
+                "error": job.result.error,
+            }
+            for job in jobs
+        ]
+        path = root / INDEX
+        canonical.write_atomically(path, canonical.dumps({"format": "index/1", "jobs": entries}).encode())
+        if not self._quiet:
+            print(f"index: {_relative(path)}")
+
+    def _show(self, written: Written, targets: tuple[TargetGroup, ...], code: int) -> None:
+        document = written.report.document()
+        if self._as_json:
+            print(json.dumps({"report": str(_relative(written.path)), "exit_code": code, "cells": _cells(document)}))
+        elif not self._quiet:
+            from mkframe.cli.show_table import show
+
+            show(table_of(document, targets))
+            print(f"report: {_relative(written.path)}")
+
+
+def exit_code(ledger: Ledger) -> int:
+    """0 where every cell that is supported passed and the run was not cut short, else 1."""
+    fine = (Outcome.PASSED, Outcome.UNSUPPORTED)
+    return 0 if ledger.stopped is None and all(outcome in fine for outcome in ledger.outcomes().values()) else 1
+
+
+def _summary(ledger: Ledger) -> str | None:
+    """One line where the exit code is not 0."""
+    if exit_code(ledger) == 0:
+        return None
+    if ledger.stopped is not None:
+        return f"the run ended early, {ledger.stopped}; what was measured is in the report"
+    failed = [(key, outcome) for key, outcome in ledger.outcomes().items() if outcome not in (Outcome.PASSED, Outcome.UNSUPPORTED)]
+    (name, case, engine), outcome = failed[0]
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"{len(failed)} of {len(ledger.cells)} cells did not pass: {engine} on {name}[{case}]: {outcome}{more}"
+
+
+def _reasons(plan: RunPlan) -> str:
+    reasons = list(dict.fromkeys(f"{cell.engine.id}: {cell.unsupported}" for _, cell in plan.cells()))
+    more = f"; and {len(reasons) - _SHOWN_REASONS} more" if len(reasons) > _SHOWN_REASONS else ""
+    return "; ".join(reasons[:_SHOWN_REASONS]) + more
+
+
+def _cells(document: dict[str, object]) -> list[dict[str, object]]:
+    """The cells for machine-readable output: what became of each, and its median in microseconds."""
+    block = document["mkframe"]
+    assert isinstance(block, dict), "our own reports carry their block"
+    medians = _medians(document)
+    keys = ("set", "case", "shape", "engine", "outcome", "reason")
+    return [
+        {**{key: cell[key] for key in keys}, "p50_us": medians.get((cell["set"], str(cell["shape"]), cell["engine"]))}
+        for cell in block["cells"]
+    ]
+
+
+def _medians(document: dict[str, object]) -> dict[tuple[str, str, str], float]:
+    found = {}
+    for name, cases in document.items():
+        for case in cases if isinstance(cases, list) else ():
+            if isinstance(case, dict):
+                for engine, result in case["engines"].items():
+                    if "stream_summary" in result:
+                        found[name, str(case["shape"]), engine] = result["stream_summary"]["p50_ms"] * 1e3
+    return found
+
+
+def _give_back(folder: Path) -> None:
+    """Removes a run folder in which nothing was measured; one that holds anything else stays."""
+    try:
+        (folder / JOURNAL).unlink(missing_ok=True)
+        folder.rmdir()
+    except OSError:
+        return
+
+
+def _relative(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

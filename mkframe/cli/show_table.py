@@ -1,0 +1,55 @@
+"""Prints tables: with colours on a terminal, as plain text elsewhere."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mkframe.report.table import Cell, Table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_WIDTH_OF_A_FILE = 160
+
+
+def show(table: Table) -> None:
+    """Prints to standard output: one row per shape, one column per engine, the loss as plain as the win."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=max(_WIDTH_OF_A_FILE, 24 + 20 * len(table.engines)))
+    grid = RichTable(title=table.title, title_justify="left", show_lines=any(_tall(row.cells.values()) for row in table.rows))
+    grid.add_column("shape set")
+    grid.add_column("shape", no_wrap=True)
+    for engine in table.engines:
+        grid.add_column(engine, justify="right")
+    for row in table.rows:
+        grid.add_row(row.set, row.shape, *(_text(row.cells.get(engine)) for engine in table.engines))
+    console.print(grid)
+    for note in table.notes:
+        console.print(note, markup=False)
+
+
+def _tall(cells: Iterable[Cell]) -> bool:
+    return any(cell.standing or cell.target for cell in cells)
+
+
+def _text(cell: Cell | None) -> "Text":
+    from rich.text import Text
+
+    if cell is None:
+        return Text("-", style="dim")
+    if cell.p50_us is None:
+        return Text("failed", style="bold red")
+    shown = Text(f"{cell.p50_us:.2f}", style="bold")
+    for line in (cell.standing, cell.target):
+        if line:
+            shown.append(f"\n{line}", style=_style(line))
+    return shown
+
+
+def _style(line: str) -> str:
+    if line.endswith(("slower", "missed")):
+        return "red"
+    return "green" if line.endswith(("faster", "met")) else ""

@@ -1,0 +1,63 @@
+"""`python -m mkframe table REPORT...`: prints the tables of reports again, against the targets where they apply."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any, NoReturn
+
+from mkframe.cli.show_table import show
+from mkframe.config.nodes import TargetGroup, TargetsConfig
+from mkframe.config.typed import typed
+from mkframe.errors import UnreadableError, UsageError
+from mkframe.report.table import table_of
+from mkframe.validate import validate
+from mkframe.validate.parser import parse
+from mkframe.validate.reader import SIZE_LIMIT, read_file
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see mkframe table --help")
+
+
+def main(argv: list[str]) -> int:
+    """Exit code 0, or 2 for a file that is no valid comparison report."""
+    parser = _Parser(
+        prog="mkframe table", description="Prints comparison reports as tables, with targets where they apply.", allow_abbrev=False
+    )
+    parser.add_argument("reports", nargs="+", metavar="REPORT", help="a comparison report")
+    try:
+        options = parser.parse_args(argv)
+    except SystemExit as done:  # --help
+        return int(done.code or 0)
+    targets = tuple(_targets())
+    code = 0
+    for path in options.reports:
+        try:
+            show(table_of(_document(path), targets))
+        except UnreadableError as error:
+            print(f"mkframe: {error}", file=sys.stderr)
+            code = error.exit_code
+    return code
+
+
+def _document(path: str) -> dict[str, Any]:
+    """A valid comparison report. Raises UnreadableError."""
+    result = validate(path)
+    if not result.ok or result.format != "comparison":
+        first = result.findings[0].message if result.findings else f"it is an {result.format} report"
+        raise UnreadableError(f"{path} is no valid comparison report: {first}; see python -m mkframe validate {path}")
+    data = read_file(path, SIZE_LIMIT)
+    assert isinstance(data, bytes), "it was readable a moment ago"
+    document: dict[str, Any] = parse(data).document
+    return document
+
+
+def _targets() -> Iterator[TargetGroup]:
+    """Every target that ships with mkframe."""
+    import yaml
+
+    for entry in files("mkframe_conf").joinpath("targets").iterdir():
+        if entry.name.endswith(".yaml"):
+            yield from typed(TargetsConfig, yaml.safe_load(entry.read_text(encoding="utf-8")), f"targets/{entry.name}").groups
