@@ -4,6 +4,7 @@ Hydra composes; running is ours: its own job runner stops a sweep at the first f
 and writes folders and logs that a report does not need.
 """
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -141,8 +142,10 @@ def _run_job(number: int, item: _Composed[Plan], root: Path, job: Callable[[Plan
     folder = ""
     try:
         number_job(item.composed, number)
-        path = claim_job_folder(root / _text(item.composed, "hydra.sweep.subdir"))
-        folder = str(path.relative_to(root))
+        folder = os.path.normpath(_text(item.composed, "hydra.sweep.subdir"))
+        if folder.startswith(("..", "/")) or folder == ".":
+            raise UsageError(f"hydra.sweep.subdir: {folder!r} is no folder inside the sweep's folder")
+        path = claim_job_folder(root / folder)
         result = job(item.plan, path)
     except MkframeError as error:
         result = JobResult(exit_code=error.exit_code, error=_one_line(error))
@@ -216,11 +219,11 @@ def _show_hydra(arguments: Arguments, composer: "Composer") -> None:
     from hydra._internal.utils import get_args_parser
 
     hydra = Hydra(task_name="mkframe", config_loader=composer.loader)
-    composer.compose(arguments.overrides)  # a mistake is told in our words
     parser = get_args_parser()
     if arguments.hydra_help:
         hydra.hydra_help(composer.config_name, parser, parser.parse_args(["--hydra-help"]))
     else:
+        composer.compose(arguments.overrides)  # a mistake is told in our words
         hydra.show_info(arguments.info or "all", composer.config_name, list(arguments.overrides))
 
 

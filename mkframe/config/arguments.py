@@ -1,6 +1,6 @@
 """The command line of a run: a few flags, anywhere, and overrides."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mkframe.errors import UsageError
@@ -66,7 +66,7 @@ def parse(argv: Sequence[str]) -> Arguments:
         if name in _FLAGS and not attached:
             values[_FLAGS[name]] = True
         elif name in _VALUES:
-            values[_VALUES[name]] = _value(name, attached, rest)
+            values[_VALUES[name]] = _value(name, attached or next(rest, ""))
         elif word.startswith("-"):
             raise UsageError(
                 f"no option is called {name}; {choices(name, [flag for flag in (*_FLAGS, *_VALUES) if flag.startswith('--')])}"
@@ -76,8 +76,7 @@ def parse(argv: Sequence[str]) -> Arguments:
     return Arguments(overrides=tuple(overrides), **values)  # type: ignore[arg-type]
 
 
-def _value(name: str, attached: str, rest: Iterator[str]) -> str:
-    value = attached or next(rest, "")
+def _value(name: str, value: str) -> str:
     allowed = _ALLOWED.get(_VALUES[name])
     if allowed is None and (not value or value.startswith("-")):
         raise UsageError(f"{name} needs a value")
@@ -87,6 +86,6 @@ def _value(name: str, attached: str, rest: Iterator[str]) -> str:
 
 
 def _override(word: str) -> str:
-    if "=" not in word and not word.startswith("~"):
+    if word.startswith("=") or ("=" not in word and not word.startswith("~")):
         raise UsageError(f"{word!r} is no override and no command; overrides read KEY=VALUE, as in engine=persistent")
     return word

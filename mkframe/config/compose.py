@@ -1,5 +1,6 @@
 """Hydra's part: search path, overrides, sweeps, composition. What goes wrong leaves as one of our errors."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
@@ -17,14 +18,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import setup_globals
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from mkframe.config import messages
 from mkframe.config.store import own_set, own_sets, register
 from mkframe.errors import ConfigError, UsageError
 from mkframe.plugin.registry import Registry
-
-_JOB_GROUPS_SKIPPED = ("hydra",)
 
 
 def conf_folder() -> Path:
@@ -73,7 +72,7 @@ class Composer:
     def groups(self) -> tuple[str, ...]:
         """Our own groups, without Hydra's."""
         found = self.loader.get_group_options("", ObjectType.GROUP)
-        return tuple(group for group in found if group not in _JOB_GROUPS_SKIPPED)
+        return tuple(sorted({*found, *messages.PLUGIN_GROUPS} - {"hydra"}))
 
     def _options(self, group: str) -> tuple[str, ...]:
         return tuple(self.loader.get_group_options(group))
@@ -84,9 +83,11 @@ class Composer:
         parsed = []
         for text in overrides:
             try:
-                parsed.append(parser.parse_override(text))
+                override = parser.parse_override(text)
             except Exception as error:
                 raise messages.unparsable(text, error) from error
+            override.config_loader = self.loader  # for glob(...)
+            parsed.append(override)
         return parsed
 
     def jobs(self, overrides: Sequence[str]) -> list[list[str]]:
@@ -121,7 +122,9 @@ class Composer:
         return config
 
     def load(self, overrides: Sequence[str]) -> DictConfig:
-        return self.loader.load_configuration(self.config_name, list(overrides), RunMode.RUN)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # Hydra only warns of a search path that does not exist
+            return self.loader.load_configuration(self.config_name, list(overrides), RunMode.RUN)
 
     def _own_sets(self, overrides: Sequence[str], parsed: Sequence[Override]) -> list[str]:
         """Points `shape=S` at the workload's own S where it brings one."""
@@ -150,7 +153,7 @@ class Composer:
 
 def number_job(config: DictConfig, number: int) -> None:
     """Tells a job of a sweep its number, for `hydra.sweep.subdir`."""
-    with open_dict(config.hydra.job):
+    with read_write(config.hydra), open_dict(config.hydra.job):
         config.hydra.job.num = number
         config.hydra.job.id = str(number)
 
@@ -180,7 +183,4 @@ def _refuse_other_launchers(config: DictConfig) -> None:
     for key, basic in (("launcher", "BasicLauncher"), ("sweeper", "BasicSweeper")):
         target = str(OmegaConf.select(config, f"hydra.{key}._target_"))
         if not target.endswith(f".{basic}"):
-            raise ConfigError(
-                f"hydra/{key}: only `basic` is possible: jobs share one device and run one after the other, or they would spoil "
-                "each other's timings"
-            )
+            raise messages.other_launcher(f"hydra/{key}")

@@ -13,7 +13,7 @@ _TAIL = """\
 flags (anywhere on the line):
   -m, --multirun            sweep: values with commas make one job each
   --cfg job|hydra|all       print the composed configuration instead of running
-  --info [all|defaults|...] what Hydra knows of it
+  --info all|defaults|...  what Hydra knows of it
   --config-dir DIR          a folder with more choices, laid out as conf/
   --config-name NAME        another primary configuration in that folder
   --hydra-help              Hydra's own help

@@ -8,7 +8,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped]
+from yaml import YAMLError
 
 from mkframe.errors import ConfigError, MkframeError, PluginError, SelectionError
 from mkframe.plugin.registry import choices
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mkframe.config.compose import Composer
 
 MULTI = ("engine", "shape")
+PLUGIN_GROUPS = ("engine", "workload")
+LAUNCHERS = ("hydra/launcher", "hydra/sweeper")
 
 
 def one_line(error: BaseException | str) -> str:
@@ -34,15 +36,24 @@ def unparsable(text: str, error: Exception) -> ConfigError:
     if not value.strip():
         return ConfigError(f"{key}: no value; write {key}=VALUE (null for none)")
     if value.count("[") != value.count("]") or value.count("{") != value.count("}"):
-        return ConfigError(f"{text}: a bracket is missing; quote the override for the shell, as in 'engine=[a,b]'")
-    reason = one_line(str(error).splitlines()[0] if str(error) else type(error).__name__)
+        return ConfigError(f"{text}: a bracket is missing; quote the override for the shell, as in '{key}=[a,b]'")
+    reason = one_line(str(error).splitlines()[0] if str(error) else type(error).__name__).partition(" expecting ")[0]
     return ConfigError(f"{text}: cannot be read ({reason}); quote values with special characters: \"{key}='...'\"")
+
+
+def other_launcher(key: str) -> ConfigError:
+    """Jobs that run side by side share the device."""
+    return ConfigError(f"{key}: only basic is possible: jobs run one after the other, or they would spoil each other's timings")
 
 
 def check_overrides(parsed: Sequence[Override], composer: "Composer") -> None:
     """What can be told from the overrides alone: sweeps without -m, groups and their choices, duplicate selections."""
     for override in parsed:
         key = override.key_or_group
+        if key in LAUNCHERS and override.value() != "basic":
+            raise other_launcher(key)
+        if override.package is not None:
+            raise ConfigError(f"{override.input_line}: every group has its one place; leave out @{override.package}")
         if override.is_sweep_override():
             raise ConfigError(_without_multirun(override))
         if key not in composer.groups or override.is_delete():
@@ -63,7 +74,7 @@ def check_overrides(parsed: Sequence[Override], composer: "Composer") -> None:
 
 def _without_multirun(override: Override) -> str:
     key, text = override.key_or_group, str(override.input_line)
-    if "(" in text:
+    if "(" in text or not (key in MULTI or key.startswith("shape.")):
         return f"{text}: this is a sweep; add -m to run one job for each value"
     listed = text.partition("=")[2]
     return f"{key}: for one run with all of them write a list, in quotes: '{key}=[{listed}]'; for one job each add -m"
@@ -72,17 +83,20 @@ def _without_multirun(override: Override) -> str:
 def _check_choice(group: str, name: str, composer: "Composer") -> None:
     if name in composer.options(group):
         return
-    if group in ("engine", "workload"):
-        for failure in composer.registry.failures:
-            if name in (failure.id, f"{failure.id}-graph"):
-                raise PluginError(f"{group} {name} ({failure.origin}) could not be loaded: {failure.error}")
-    raise SelectionError(f"no {group} is called {name!r}; {choices(name, composer.options(group))}")
+    failures = composer.registry.failures if group in PLUGIN_GROUPS else ()
+    for failure in failures:
+        if name in (failure.id, f"{failure.id}-graph"):
+            raise PluginError(f"{group} {name} ({failure.origin}) could not be loaded: {failure.error}")
+    broken = f"; could not be loaded: {', '.join(failure.id for failure in failures)} (`mkframe engines` tells why)" if failures else ""
+    raise SelectionError(f"no {group} is called {name!r}; {choices(name, composer.options(group))}{broken}")
 
 
 def explain(error: Exception, parsed: Sequence[Override], composer: "Composer") -> MkframeError:
     """The error behind a composition that failed."""
     if isinstance(error, MkframeError):
         return error
+    if isinstance(error, UnicodeDecodeError):
+        return ConfigError(f"a configuration file is not UTF-8 text: {one_line(error)}")
     if isinstance(error, YAMLError):
         return ConfigError(f"a configuration file cannot be read: {one_line(error)}")
     missing = _missing_choice(error, composer)
@@ -115,7 +129,7 @@ def _missing_choice(error: Exception, composer: "Composer") -> MkframeError | No
 
 def _override_problem(override: Override, base: DictConfig, composer: "Composer") -> str | None:
     key = override.key_or_group
-    if override.package is not None or "/" in key or "@" in key:
+    if "/" in key:
         return f"no configuration group is called {key!r}; {choices(key, composer.groups)}"
     found = _first_unknown(base, key)
     if override.is_add() or override.is_force_add():
@@ -123,6 +137,8 @@ def _override_problem(override: Override, base: DictConfig, composer: "Composer"
     if found is None:
         return None
     level, name, existing = found
+    if existing is None:
+        return f"{level} is a single value, not a group of keys; write {level}=VALUE"
     if level == "engine" or level == "shape":
         return f"{level}.{name} is not selected; add it to {level}=[...], or use one of: {', '.join(existing)}"
     names = [*existing, *(composer.groups if not level else ())]
@@ -130,15 +146,16 @@ def _override_problem(override: Override, base: DictConfig, composer: "Composer"
     return f"{where}: no such key; {choices(name, dict.fromkeys(names))}"
 
 
-def _first_unknown(base: DictConfig, key: str) -> tuple[str, str, list[str]] | None:
-    """(level, unknown name, keys at that level) of the first part of a dotted key that does not exist."""
+def _first_unknown(base: DictConfig, key: str) -> tuple[str, str, list[str] | None] | None:
+    """(level, unknown name, keys at that level) of the first part of a dotted key that does not exist; keys are None where
+    the level is a single value."""
     node: Any = base
     done: list[str] = []
     for name in re.sub(r"\[([^]]*)\]", r".\1", key).split("."):
         if OmegaConf.is_list(node):
             return None  # omegaconf knows better
         if not OmegaConf.is_dict(node):
-            return ".".join(done[:-1]), f"{done[-1]}.{name}", [done[-1]]
+            return ".".join(done), name, None
         existing = [str(item) for item in node if not (not done and item == "hydra")]
         if name not in existing:
             return ".".join(done), name, existing
@@ -160,10 +177,9 @@ def _shorten(error: BaseException) -> str:
     if not said:
         return f"the configuration cannot be composed ({type(error).__name__})"
     deepest = next((cause for cause in reversed(said) if isinstance(cause, HydraException | OmegaConfBaseException)), said[-1])
-    lines = [line.strip() for line in str(deepest).splitlines()]
-    kept = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "reference_type=", "Search path:"))]
+    text = re.split(r"\n\s*(?:full_key:|Config search path:|Search path:)", str(deepest))[0]
     key = getattr(deepest, "full_key", None)
-    return one_line((f"{key}: " if key else "") + " ".join(line for line in kept if not line.startswith(("provider=", "file://"))))
+    return one_line(f"{key}: {text}" if key else text)
 
 
 def _chain(error: BaseException) -> Iterable[BaseException]:
