@@ -14,19 +14,21 @@ SIZE_LIMIT = 64 * 2**20
 def read_file(path: str | Path, limit: int = SIZE_LIMIT) -> bytes | Finding:
     """The content of a regular file of at most `limit` bytes, or the finding that says why not."""
     try:
-        # Without O_NONBLOCK opening a pipe that nobody writes to would wait for ever.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with open(path, "rb", buffering=0, opener=_open_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return error(RULE, "this is not a regular file; use - to read from standard input")
+            return read_stream(file, limit)
     except FileNotFoundError:
         return error(RULE, "no such file")
+    except IsADirectoryError:
+        return error(RULE, "this is a folder; name the report inside it")
     except (OSError, ValueError) as problem:
         return error(RULE, f"the file cannot be opened: {_reason(problem)}")
-    with open(descriptor, "rb", buffering=0) as file:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            return error(RULE, "this is a folder; name the report inside it")
-        if not stat.S_ISREG(mode):
-            return error(RULE, "this is not a regular file; use - to read from standard input")
-        return read_stream(file, limit)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    # Opening a pipe that nobody writes to would wait for ever.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_stream(stream: BinaryIO, limit: int = SIZE_LIMIT) -> bytes | Finding:
