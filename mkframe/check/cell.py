@@ -42,12 +42,11 @@ class BoundCell:
 
 @dataclass(slots=True)
 class Evidence:
-    """What the checks of a cell showed: their names, the worst comparison, and whether the changed inputs were followed."""
+    """What the checks of a cell showed: their names in order, and the worst comparison."""
 
     checks: list[str] = field(default_factory=list)
     worst: Acceptance | None = None
     rounding_rows: int = 0
-    changed_input: bool = False
 
     def add(self, name: str, acceptance: Acceptance) -> None:
         self.checks.append(name)
@@ -118,8 +117,8 @@ def check_cell(bound: BoundCell, rebind: Callable[[], BoundCell], data: CaseData
 
     - both poisons, each before a call of its own;
     - the same bound call (for a graph: the same capture) after its input was negated in place, and after a fresh draw;
-    - a second binding (and capture) on shifted buffers;
-    - inputs and weights are as they were.
+    - inputs and weights are as they were;
+    - a second binding (and capture) on shifted buffers.
 
     `settle` waits for the device. Raises CheckFailed with the first check that does not hold; `evidence` keeps what was seen.
     """
@@ -129,10 +128,9 @@ def check_cell(bound: BoundCell, rebind: Callable[[], BoundCell], data: CaseData
         load(bound.tensors, data, variant)
         evidence.add(f"input {variant}", _judged(bound, data, variant, pattern, settle))
     load(bound.tensors, data, BASE)
-    evidence.changed_input = True
-    evidence.add("shifted buffers", _judged(rebind(), data, BASE, PATTERNS[0], settle))
-    check_inputs(bound, data)
+    check_inputs(bound, data)  # before the shifted buffers, which are copied from these
     evidence.checks.append("inputs intact")
+    evidence.add("shifted buffers", _judged(rebind(), data, BASE, PATTERNS[0], settle))
 
 
 def check_after_timing(bound: BoundCell, data: CaseData, evidence: Evidence) -> None:

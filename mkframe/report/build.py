@@ -31,6 +31,8 @@ from mkframe.run.ledger import CellState, Ledger
 from mkframe.run.messages import Hello
 from mkframe.stamp import source_commit, source_dirty
 
+CHANGED_INPUT = ("input negated", "input fresh")
+"""The checks that make `replay_changed_input` true."""
 _STEP_SAMPLES = 100_000
 """How many samples the step of the event clock is told from."""
 
@@ -78,7 +80,10 @@ def _result(ledger: Ledger, state: CellState) -> EngineResult:
     if ledger.outcome(state) is not Outcome.PASSED:
         return EngineResult(passed=False, replay_changed_input=False)
     stream, host = state.samples()
-    return EngineResult(passed=True, replay_changed_input=True, stream_summary=stats.summarize(stream), host_summary=stats.summarize(host))
+    followed = set(CHANGED_INPUT) <= set(state.checks)
+    return EngineResult(
+        passed=True, replay_changed_input=followed, stream_summary=stats.summarize(stream), host_summary=stats.summarize(host)
+    )
 
 
 def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> FrameworkBlock:

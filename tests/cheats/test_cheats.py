@@ -1,0 +1,73 @@
+"""Engines that lie are rejected for the right reason; engines that break cost their own cell and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+HERE = Path(__file__).parent
+SHORT = ("device=cpu", "timing.processes=1", "timing.rounds=2", "timing.samples_per_round=20", "timing.warmups=2", "shape=smoke")
+CASE = "shape.smoke.cases=[{rows: 65, channels: 32, hidden: 64}]"
+
+LIES = {
+    "doing-nothing": ("incorrect", "poison nan"),
+    "stale": ("incorrect", "input negated"),
+    "cached-by-pointer": ("incorrect", "input negated"),
+    "bound-to-the-first-buffers": ("incorrect", "shifted buffers"),
+    "zeros": ("incorrect", "poison nan"),
+    "one-row-short": ("incorrect", "poison nan"),
+    "half-products": ("incorrect", "poison nan"),
+    "nan-filtering": ("incorrect", "poison second"),
+    "writing-its-input": ("incorrect", "inputs intact"),
+    "negating-only": ("incorrect", "input fresh"),
+    "wrong-after-a-while": ("incorrect", "after timing"),
+}
+
+FAULTS = {
+    "crash-at-bind": ("crashed", "SIGSEGV"),
+    "crash-at-clock": ("crashed", "SIGSEGV"),
+    "raise-error-at-bind": ("crashed", "ValueError while binding and checking: no such tile"),
+    "raise-error-at-clock": ("crashed", "ValueError while timing round 0: no such tile"),
+    "leave-at-bind": ("crashed", "SystemExit while binding and checking: 3"),
+    "leave-at-clock": ("crashed", "SystemExit while timing round 0: 3"),
+    "leave-at-once-at-bind": ("crashed", "it exited with code 7"),
+    "leave-at-once-at-clock": ("crashed", "it exited with code 7"),
+    "hang-at-bind": ("timeout", "no sign of life for 6 s"),
+    "hang-at-clock": ("timeout", "no sign of life for 6 s"),
+    "exhaust-at-bind": ("oom", "RuntimeError while binding and checking"),
+    "exhaust-at-clock": ("oom", "RuntimeError while timing round 0"),
+}
+
+
+def cells_of(result: Any) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for cell in json.loads(result.stdout)["cells"]:
+        found.setdefault(cell["engine"], []).append(cell)
+    return found
+
+
+def test_every_lie_is_caught_where_it_is_told(run_cli: Any) -> None:
+    engines = ",".join(["telling-the-truth", *LIES])
+    result = run_cli(f"plugin_path={HERE / 'cheating'}", f"engine=[{engines}]", *SHORT, CASE, "--json")
+    assert result.returncode == 1, result.stderr
+    cells = cells_of(result)
+    assert all(cell["outcome"] == "passed" and cell["p50_us"] > 0 for cell in cells.pop("telling-the-truth"))
+    assert cells.keys() == LIES.keys()
+    for engine, (outcome, reason) in LIES.items():
+        for cell in cells[engine]:
+            assert (cell["outcome"], cell["p50_us"]) == (outcome, None), (engine, cell)
+            assert cell["reason"].startswith(reason), (engine, cell)
+
+
+def test_every_fault_costs_its_own_cell(run_cli: Any) -> None:
+    engines = ",".join([*FAULTS, "sound"])
+    result = run_cli(f"plugin_path={HERE / 'faulty'}", f"engine=[{engines}]", *SHORT, CASE, "timing.cell_timeout_s=6", "--json")
+    assert result.returncode == 1, result.stderr
+    cells = cells_of(result)
+    (sound,) = cells.pop("sound")
+    assert sound["outcome"] == "passed", (sound, result.stderr)
+    assert cells.keys() == FAULTS.keys()
+    for engine, (outcome, reason) in FAULTS.items():
+        (cell,) = cells[engine]
+        assert (cell["outcome"], cell["p50_us"]) == (outcome, None), (engine, cell)
+        assert reason in cell["reason"], (engine, cell)
