@@ -121,8 +121,8 @@ def test_a_broken_repository_does_not_lead_to_the_one_above(tmp_path: Path) -> N
 
 def test_variables_of_a_git_hook_are_ignored(checkout: tuple[Path, Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, module, head = checkout
-    lay(tmp_path / "hooked")
-    commit(tmp_path / "hooked")
+    lay(tmp_path / "hooked", project=PROJECT + "# another tree\n")
+    assert commit(tmp_path / "hooked") != head
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "hooked" / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "hooked"))
     assert stamp._checkout(module) == stamp.Source(commit=head, dirty=False)
