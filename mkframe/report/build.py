@@ -29,7 +29,6 @@ from mkframe.report import sentences
 from mkframe.report.verdicts import verdicts
 from mkframe.run.ledger import CellState, Ledger
 from mkframe.run.messages import Hello
-from mkframe.stamp import source_commit, source_dirty
 
 CHANGED_INPUT = ("input negated", "input fresh")
 """The checks that make `replay_changed_input` true."""
@@ -53,7 +52,7 @@ def build_report(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> 
         rounds=plan.timing.rounds,
         samples_per_round=plan.timing.samples_per_round,
         source_sha256=ledger.sources,
-        source_commit=source_commit(),
+        source_commit=ledger.source.commit,
         sets=sets,
         limitations=sentences.limitations(block),
         sanitizers="not run",
@@ -97,7 +96,7 @@ def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> Framew
         precision=plan.precision,
         device=_device(ledger),
         environment=EnvironmentRecord(
-            python=platform.python_version(), platform=f"{platform.system()} {platform.machine()}", source_dirty=source_dirty()
+            python=platform.python_version(), platform=f"{platform.system()} {platform.machine()}", source_dirty=ledger.source.dirty
         ),
         config=plan.config,
         config_sha256=canonical.digest(dict(plan.config)),

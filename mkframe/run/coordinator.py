@@ -19,6 +19,7 @@ from mkframe.run.ledger import CellState, Ledger
 from mkframe.run.observer import Observer
 from mkframe.run.sources import imported_sources, merge
 from mkframe.run.worker_process import WorkerDied, WorkerProcess, WorkerSilent
+from mkframe.stamp import source
 
 
 class Terminated(KeyboardInterrupt):
@@ -29,10 +30,10 @@ def run_plan(plan: RunPlan, journal: Journal, observer: Observer) -> Ledger:
     """Runs every block of the plan and returns what was found; `ledger.stopped` says why where not everything ran.
 
     Ctrl-C, SIGTERM and a journal that cannot be written any more end the run early and keep what is there. Raises DeviceError
-    where the device cannot be used at all, and RunError where no worker can be started.
+    where the device cannot be used at all, RunError where no worker can be started, UsageError for a broken
+    MKFRAME_SOURCE_COMMIT.
     """
-    ledger = Ledger(plan)
-    ledger.sources = imported_sources(())  # before anything is measured: a file that cannot be hashed must not cost a run
+    ledger = Ledger(plan, source(), imported_sources(()))  # before anything is measured: what is wrong here must not cost a run
     coordinator = _Coordinator(plan, ledger, journal, observer)
     observer.started(sum(len(case.runnable) for case in plan.cases) * plan.timing.rounds)
     try:

@@ -10,6 +10,7 @@ from mkframe.model.outcome import Outcome
 from mkframe.model.plan import CasePlan, CellPlan, RunPlan
 from mkframe.model.report import CheckRecord, RoundRecord
 from mkframe.run import messages as m
+from mkframe.stamp import Source
 from mkframe.stats import Samples
 
 Key = tuple[str, int, str]
@@ -51,10 +52,16 @@ class CellState:
 
 
 class Ledger:
-    """All cells of a plan, the clocks of its rounds, and what the workers said of the device. `stopped` tells why a run ended early."""
+    """All cells of a plan, the clocks of its rounds, and what the workers said of the device.
 
-    def __init__(self, plan: RunPlan) -> None:
+    `source` is the commit that runs, `sources` the SHA-256 of every file of it that took part; `stopped` tells why a run
+    ended early.
+    """
+
+    def __init__(self, plan: RunPlan, source: Source, sources: Mapping[str, str]) -> None:
         self.plan = plan
+        self.source = source
+        self.sources = sources
         self.cells: dict[Key, CellState] = {}
         for case, cell in plan.cells():
             state = CellState(plan=cell, case=case)
@@ -63,7 +70,6 @@ class Ledger:
             self.cells[state.key] = state
         self.rounds: list[RoundRecord] = []
         self.hellos: dict[int, m.Hello] = {}
-        self.sources: Mapping[str, str] = {}
         self.stopped: str | None = None
 
     def of_case(self, case: CasePlan) -> Iterator[CellState]:

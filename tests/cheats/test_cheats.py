@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-
 HERE = Path(__file__).parent
 SHORT = ("device=cpu", "timing.processes=1", "timing.rounds=2", "timing.samples_per_round=20", "timing.warmups=2", "shape=smoke")
 CASE = "shape.smoke.cases=[{rows: 65, channels: 32, hidden: 64}]"

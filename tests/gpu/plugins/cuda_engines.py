@@ -1,0 +1,147 @@
+"""CUDA engines for residual_mlp in fp16: an honest one that hands over kernel nodes, liars that only a graph shows, and faults."""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mkframe.plugin import Engine, KernelNode, Launches
+
+SOURCE = r"""
+typedef unsigned short half_bits;
+__device__ float wide(half_bits b) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(b)); return f; }
+__device__ float rounded(float v) { half_bits b; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(v)); return wide(b); }
+
+extern "C" __global__ void one_row(const half_bits* x, const half_bits* w1, const float* b1, const half_bits* w2,
+                                   const float* b2, float* y, int channels, int hidden) {
+    extern __shared__ float h[];
+    const half_bits* row = x + (long long)blockIdx.x * channels;
+    for (int j = threadIdx.x; j < hidden; j += blockDim.x) {
+        float sum = 0;
+        for (int k = 0; k < channels; k++) sum += wide(row[k]) * wide(w1[k * hidden + j]);
+        h[j] = rounded(fmaxf(sum + b1[j], 0.0f));
+    }
+    __syncthreads();
+    for (int c = threadIdx.x; c < channels; c += blockDim.x) {
+        float sum = 0;
+        for (int j = 0; j < hidden; j++) sum += h[j] * wide(w2[j * channels + c]);
+        y[(long long)blockIdx.x * channels + c] = fmaxf(sum + b2[c] + wide(row[c]), 0.0f);
+    }
+}
+
+extern "C" __global__ void write_to(float* nowhere) { nowhere[threadIdx.x] = 1.0f; }
+"""
+
+_functions: dict[str, int] = {}
+
+
+def function(name: str) -> int:
+    """Handle of a kernel of SOURCE, compiled for the device at hand."""
+    if not _functions:
+        import torch
+        from cuda.bindings import driver, nvrtc
+
+        def ok(result: tuple[Any, ...]) -> Any:
+            assert int(result[0]) == 0, result
+            return result[1] if len(result) == 2 else result[1:]
+
+        major, minor = torch.cuda.get_device_capability()
+        program = ok(nvrtc.nvrtcCreateProgram(SOURCE.encode(), b"test.cu", 0, [], []))
+        ok(nvrtc.nvrtcCompileProgram(program, 1, [f"--gpu-architecture=sm_{major}{minor}".encode()]))
+        cubin = b" " * ok(nvrtc.nvrtcGetCUBINSize(program))
+        ok(nvrtc.nvrtcGetCUBIN(program, cubin))
+        torch.zeros(1, device="cuda")
+        module = ok(driver.cuModuleLoadData(cubin))
+        for kernel in ("one_row", "write_to"):
+            _functions[kernel] = int(ok(driver.cuModuleGetFunction(module, kernel.encode())))
+    return _functions[name]
+
+
+class Nodes(Engine):
+    """One kernel node; the framework launches it."""
+
+    id = "nodes"
+    workload = "residual_mlp"
+    devices = ("cuda",)
+
+    def bind(self, case: Any, precision: Any, tensors: Mapping[str, Any], options: Any) -> Launches:
+        arguments = (*(tensors[name] for name in ("x", "W1", "b1", "W2", "b2", "y")),)
+        node = KernelNode(
+            name="one_row",
+            function=function("one_row"),
+            grid=(case.rows, 1, 1),
+            block=(128, 1, 1),
+            shared_bytes=4 * case.hidden,
+            arguments=(*arguments, (case.channels, ctypes.c_int32), (case.hidden, ctypes.c_int32)),
+        )
+        return Launches(nodes=(node,))
+
+
+class Opaque(Engine):
+    workload = "residual_mlp"
+    devices = ("cuda",)
+
+    def __init__(self, name: str, make: Callable[[Mapping[str, Any]], Callable[[], None]]) -> None:
+        self.id = name
+        self._make = make
+
+    def bind(self, case: Any, precision: Any, tensors: Mapping[str, Any], options: Any) -> Launches:
+        return Launches(call=self._make(tensors))
+
+
+def compute(t: Mapping[str, Any], out: Any) -> None:
+    import torch
+
+    h = torch.relu(torch.mm(t["x"], t["W1"], out_dtype=torch.float32) + t["b1"]).half()
+    torch.clamp(torch.mm(h, t["W2"], out_dtype=torch.float32) + t["b2"] + t["x"].float(), min=0, out=out)
+
+
+def captures_nothing(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Works when it is called outside of a capture, and does nothing inside."""
+    import torch
+
+    def call() -> None:
+        if not torch.cuda.is_current_stream_capturing():
+            compute(t, t["y"])
+
+    return call
+
+
+def captures_an_old_input(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Captures the product of a copy that it made when it was bound."""
+    frozen = {**t, "x": t["x"].clone()}
+    return lambda: compute(frozen, t["y"])
+
+
+def illegal_address(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Poisons the CUDA context."""
+    from cuda.bindings import driver
+
+    kernel = driver.CUfunction(function("write_to"))
+    address = ctypes.c_uint64(8)
+    pointers = (ctypes.c_void_p * 1)(ctypes.addressof(address))
+
+    def call(keep: Any = address) -> None:
+        import torch
+
+        stream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
+        driver.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, ctypes.addressof(pointers), 0)
+
+    return call
+
+
+def too_much_memory(t: Mapping[str, Any]) -> Callable[[], None]:
+    def call() -> None:
+        import torch
+
+        torch.empty(1 << 45, dtype=torch.uint8, device="cuda")
+
+    return call
+
+
+ENGINES = (
+    Nodes(),
+    *(
+        Opaque(make.__name__.replace("_", "-"), make)
+        for make in (captures_nothing, captures_an_old_input, illegal_address, too_much_memory)
+    ),
+)

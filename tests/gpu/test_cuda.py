@@ -1,0 +1,115 @@
+"""What only a CUDA device shows: kernel nodes, captured graphs, events, held samples, lies of graphs, faults of the context."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+PLUGINS = Path(__file__).parent / "plugins"
+SHORT = ("device=cuda", "timing.processes=1", "timing.rounds=2", "timing.samples_per_round=20", "shape=smoke")
+CASES = "shape.smoke.cases=[{rows: 33, channels: 32, hidden: 64}, {rows: 129, channels: 31, hidden: 47}]"
+
+
+def cells_of(result: Any) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for cell in json.loads(result.stdout)["cells"]:
+        found.setdefault(cell["engine"], []).append(cell)
+    return found
+
+
+def run(run_cli: Any, *engines: str, timing: tuple[str, ...] = ()) -> dict[str, list[dict[str, Any]]]:
+    result = run_cli(f"plugin_path={PLUGINS}", f"engine=[{','.join(engines)}]", *SHORT, CASES, *timing, "--json")
+    assert result.stdout, result.stderr
+    return cells_of(result)
+
+
+def document_of(folder: Path) -> dict[str, Any]:
+    (path,) = folder.glob("outputs/*/report.json")
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def test_kernel_nodes_run_eagerly_and_captured(run_cli: Any, tmp_path: Path) -> None:
+    cells = run(run_cli, "nodes", "nodes-graph", "torch-cublas", "torch-cublas-graph")
+    assert all(cell["outcome"] == "passed" for found in cells.values() for cell in found), cells
+    recorded = {cell["engine"]: cell for cell in document_of(tmp_path)["mkframe"]["cells"]}
+    assert recorded["nodes-graph"]["nodes"] == ["one_row"]
+    assert recorded["nodes"]["nodes"] is None
+    assert len(recorded["torch-cublas-graph"]["nodes"]) >= 4
+
+
+def test_held_samples_leave_the_host_out(run_cli: Any, tmp_path: Path) -> None:
+    run(run_cli, "nodes-graph", "torch-cublas", timing=("timing.samples_per_round=100",))
+    document = document_of(tmp_path)
+    assert document["mkframe"]["timing"]["hold"] is True
+    for cell in document["mkframe"]["cells"]:
+        assert cell["late_samples"] <= 10, cell
+    for case in document["smoke"]:
+        for result in case["engines"].values():
+            for key in ("min_ms", "p50_ms", "p95_ms", "max_ms", "mean_ms"):
+                assert result["host_summary"][key] >= result["stream_summary"][key]
+
+
+def test_the_recorded_protocol_runs_without_hold(run_cli: Any, tmp_path: Path) -> None:
+    run(run_cli, "nodes-graph", timing=("timing=recorded", "timing.rounds=2", "timing.samples_per_round=20"))
+    document = document_of(tmp_path)
+    assert document["mkframe"]["timing"]["hold"] is False
+    assert document["mkframe"]["cells"][0]["late_samples"] is None
+    names = {(floor["name"], floor["clock"]) for floor in document["mkframe"]["timing"]["floors"]}
+    assert names == {(n, c) for n in ("empty-pair", "empty-kernel", "empty-kernel-graph") for c in ("stream", "host")}
+    assert document["mkframe"]["rounds"][0]["before"]["sm_clock_mhz"] > 0
+
+
+@pytest.mark.parametrize(
+    ("engine", "outcome", "reason"),
+    [
+        ("captures-nothing-graph", "incorrect", "graph: the captured graph holds no node"),
+        ("captures-an-old-input-graph", "incorrect", "input negated"),
+        ("captures-an-old-input", "incorrect", "input negated"),
+        ("illegal-address", "crashed", "binding and checking"),
+        ("too-much-memory", "oom", "OutOfMemoryError while binding and checking"),
+    ],
+)
+def test_lies_and_faults_cost_their_own_cell(run_cli: Any, engine: str, outcome: str, reason: str) -> None:
+    cells = run(run_cli, engine, "nodes-graph")
+    assert all(cell["outcome"] == "passed" for cell in cells["nodes-graph"]), cells
+    for cell in cells[engine]:
+        assert (cell["outcome"], cell["p50_us"]) == (outcome, None)
+        assert reason in cell["reason"], cell
+
+
+def test_torch_compile_in_a_graph_names_its_kernels(run_cli: Any, tmp_path: Path) -> None:
+    cells = run(run_cli, "torch-compile", "torch-compile-graph")
+    assert all(cell["outcome"] == "passed" for found in cells.values() for cell in found), cells
+    recorded = [cell for cell in document_of(tmp_path)["mkframe"]["cells"] if cell["engine"] == "torch-compile-graph"]
+    assert all(cell["nodes"] for cell in recorded)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp32", "tf32"])
+def test_the_other_precisions_hold_their_contract(run_cli: Any, precision: str) -> None:
+    result = run_cli("engine=[torch-cublas-graph,torch-compile-graph]", *SHORT, CASES, f"precision={precision}", "--json")
+    assert all(cell["outcome"] == "passed" for found in cells_of(result).values() for cell in found), result.stdout + result.stderr
+
+
+def test_a_card_of_another_device_refuses(run_cli: Any) -> None:
+    import torch
+
+    wrong = "a100" if "A100" not in torch.cuda.get_device_name(0) else "rtx3090"
+    result = run_cli("engine=torch-cublas", f"device={wrong}", "shape=smoke")
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert torch.cuda.get_device_name(0) in result.stderr
+
+
+def test_a_device_is_found_by_its_uuid(run_cli: Any, tmp_path: Path) -> None:
+    import pynvml
+
+    pynvml.nvmlInit()
+    uuid = pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(0))
+    run_cli("engine=torch-cublas", "device=cuda", f"device.uuid={uuid}", *SHORT[1:], "--json")
+    document = document_of(tmp_path)
+    assert document["mkframe"]["device"]["uuid"] == uuid
+    assert document["mkframe"]["device"]["multiprocessors"] > 0
