@@ -29,7 +29,7 @@ TOLERANCES: Mapping[str, Tolerance] = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Case:
+class MlpCase:
     """One shape: x is rows x channels, W1 channels x hidden, W2 hidden x channels, in `depth` blocks."""
 
     rows: int
@@ -40,19 +40,20 @@ class Case:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             size = getattr(self, name)
-            assert type(size) is int and size >= 1, f"{name} must be an integer of at least 1, not {size!r}"
+            assert type(size) is int, f"{name} must be an integer, not {size!r}"
+            assert size >= 1, f"{name} must be at least 1, not {size}"
 
 
 class ResidualMlp(Workload):
     """The workload; the formulas stand in the module's docstring."""
 
     id = "residual_mlp"
-    Case = Case
+    Case = MlpCase
     precisions = ("fp16", "bf16", "fp32", "tf32")
     defaults = Defaults(engines=("persistent",), shapes=("smoke",), precision="fp16")
     eager_id = "torch-cublas"
 
-    def tensors(self, case: Case, precision: Precision) -> dict[str, TensorSpec]:
+    def tensors(self, case: MlpCase, precision: Precision) -> dict[str, TensorSpec]:
         """x (rows, channels); W1 (channels, hidden), b1 (hidden,), W2 (hidden, channels), b2 (channels,), each with a
         leading axis `depth` where that is not 1; y (rows, channels)."""
         blocks = () if case.depth == 1 else (case.depth,)
@@ -70,7 +71,7 @@ class ResidualMlp(Workload):
             "y": TensorSpec(shape=(rows, channels), dtype=precision.output, role=Role.OUTPUT),
         }
 
-    def draw(self, case: Case, seed: int) -> Arrays:
+    def draw(self, case: MlpCase, seed: int) -> Arrays:
         """float32 arrays: x ~ N(0, 1), W ~ N(0, 1/fan_in), b ~ 0.1 N(0, 1), in the order x, W1, b1, W2, b2."""
         generator = np.random.Generator(np.random.PCG64(seed))
         blocks = () if case.depth == 1 else (case.depth,)
@@ -86,23 +87,23 @@ class ResidualMlp(Workload):
             "b2": normal(*blocks, case.channels, scale=0.1),
         }
 
-    def reference(self, case: Case, precision: Precision, inputs: Arrays) -> Arrays:
+    def reference(self, case: MlpCase, precision: Precision, inputs: Arrays) -> Arrays:
         """y in float64; h is rounded to the hidden dtype and x to the input dtype between blocks, each in one step."""
         return {"y": run(precision, inputs)}
 
     def tolerance(self, precision: Precision) -> Tolerance:
         return TOLERANCES[precision.id]
 
-    def accepts(self, case: Case, precision: Precision, inputs: Arrays, outputs: Arrays, reference: Arrays) -> Acceptance:
+    def accepts(self, case: MlpCase, precision: Precision, inputs: Arrays, outputs: Arrays, reference: Arrays) -> Acceptance:
         """Every element within tolerance, except in rows that a few roundings at a boundary explain: see acceptance.py."""
         return acceptance.accepts(precision, inputs, outputs["y"], reference["y"], self.tolerance(precision))
 
-    def cost(self, case: Case, precision: Precision) -> Cost:
+    def cost(self, case: MlpCase, precision: Precision) -> Cost:
         """Every tensor once; two operations per multiply-add of the two products (biases and relu are not counted)."""
         size = sum(spec.bytes for spec in self.tensors(case, precision).values())
         return Cost(bytes=size, flops=4 * case.rows * case.channels * case.hidden * case.depth)
 
-    def expression(self, case: Case, precision: Precision, tensors: Mapping[str, Any]) -> None:
+    def expression(self, case: MlpCase, precision: Precision, tensors: Mapping[str, Any]) -> None:
         """The blocks as torch operators. Products of half operands accumulate and end in float32: on CUDA by `out_dtype`,
         on a CPU, which lacks it, by converting the operands first."""
         import torch
