@@ -14,7 +14,7 @@ from mkframe.model.precision import Precision
 from mkframe.model.tensors import Role, TensorSpec
 from mkframe.plugin.engine import Engine, NoOptions
 from mkframe.plugin.launches import KernelNode, Launches
-from mkframe.plugin.workload import Acceptance, Cost, Defaults, Tolerance, Workload, round_to
+from mkframe.plugin.workload import Acceptance, Cost, Defaults, Tolerance, Workload, deviations, elementwise, round_to, spacing_of
 
 __all__ = [
     "Acceptance",
@@ -30,5 +30,8 @@ __all__ = [
     "TensorSpec",
     "Tolerance",
     "Workload",
+    "deviations",
+    "elementwise",
     "round_to",
+    "spacing_of",
 ]

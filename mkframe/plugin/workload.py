@@ -162,10 +162,11 @@ _FORMATS = {
 
 
 def spacing_of(values: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:
-    """The distance between neighbours of `dtype` in the binade of each value (float64 array of the same shape)."""
+    """The distance between neighbours of `dtype` in the binade of each value (float64 array of the same shape): from a value
+    of `dtype` to the next one away from zero. At zero, and for all that is smaller than the normal values, a subnormal step."""
     form = _FORMATS[dtype]
-    _, exponent = np.frexp(values)  # |values| in [0.5, 1) 2^exponent
-    lowest = np.maximum(exponent - 1, form.min_exponent)
+    _, exponent = np.frexp(values)  # |values| in [0.5, 1) 2^exponent, but 0 for zero
+    lowest = np.where(values == 0.0, form.min_exponent, np.maximum(exponent - 1, form.min_exponent))
     spacing: NDArray[np.float64] = np.ldexp(1.0, lowest - (form.significand_bits - 1))
     return spacing
 
