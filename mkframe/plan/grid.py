@@ -9,6 +9,7 @@ from mkframe.errors import ConfigError
 from mkframe.plugin.registry import choices
 
 LONGEST_AXIS = 100_000
+LARGEST_SIZE = 2**63 - 1
 _RANGE_KEYS = ("start", "stop", "factor", "num")
 
 
@@ -44,11 +45,13 @@ def expand(axes: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
 
 
 def size(value: Any, key: str) -> int:
-    """An integer of at least 1, or a ConfigError; True is no integer, neither is 8.0."""
+    """An integer from 1 to 2^63 - 1, or a ConfigError; True is no integer, neither is 8.0."""
     if type(value) is not int:
         raise ConfigError(f"{key}: expected an integer of at least 1, not {value!r}")
     if value < 1:
         raise ConfigError(f"{key}: must be at least 1, not {value}")
+    if value > LARGEST_SIZE:
+        raise ConfigError(f"{key}: must be below 2^63")
     return value
 
 
