@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -135,8 +136,6 @@ def _run(*argv: str, encoding: str = "utf-8") -> subprocess.CompletedProcess[byt
 
 
 def _environment(encoding: str) -> dict[str, str]:
-    import os
-
     return os.environ | {"PYTHONIOENCODING": encoding}
 
 

@@ -147,6 +147,15 @@ def test_values_that_python_has_and_json_has_not() -> None:
     assert "int, must be a string" in dict(found)["/c"]
 
 
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_the_depth_limit_is_the_same_for_text_and_for_objects(opening: bytes) -> None:
+    closing = b"]" if opening == b"[" else b"}"
+    for depth, words in ((MAX_DEPTH, "unknown format"), (MAX_DEPTH + 1, "nested deeper")):
+        text = opening * (depth - 1) + b"[]" + closing * (depth - 1)
+        assert words in _only(validate_stream(io.BytesIO(text), "-")).message
+        assert words in _only(check_document(json.loads(text))).message
+
+
 def test_a_document_that_holds_itself_is_too_deep() -> None:
     document: dict[str, Any] = {"samples_per_round": 1}
     document["again"] = [document, document]
