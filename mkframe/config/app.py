@@ -45,7 +45,7 @@ class SweepJob:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Composed(Generic[Plan]):
+class _Prepared(Generic[Plan]):
     overrides: tuple[str, ...]
     composed: "DictConfig"
     config: Config
@@ -95,9 +95,10 @@ def _single(
     prepare: Callable[[Config], Plan],
     job: Callable[[Plan, Path], JobResult],
 ) -> int:
-    ready = _prepared(arguments.overrides, composer, plugin_paths, prepare)
-    named = _names_folder(ready.config, arguments.overrides, "hydra.run.dir")
-    result = job(ready.plan, claim_run_folder(_folder(ready.config, ready.composed, "hydra.run.dir"), named=named))
+    composed, config = _composed(arguments.overrides, composer, plugin_paths)
+    plan = prepare(config)
+    named = _names_folder(config, arguments.overrides, "hydra.run.dir")
+    result = job(plan, claim_run_folder(_folder(config, composed, "hydra.run.dir"), named=named))
     if result.error is not None:
         _complain(result.error)
     return result.exit_code
@@ -117,7 +118,11 @@ def _sweep(
             print(f"--- # job {number}: {' '.join(overrides)}")
             _show(arguments, composer, overrides, plugin_paths)
         return 0
-    ready = [_prepared(overrides, composer, plugin_paths, prepare) for overrides in jobs]
+    composed = [_composed(overrides, composer, plugin_paths) for overrides in jobs]  # a bad choice in any of them ends all
+    ready = [
+        _Prepared(overrides=tuple(words), composed=node, config=config, plan=prepare(config))
+        for words, (node, config) in zip(jobs, composed, strict=True)
+    ]
     first = ready[0]
     if any(item.config.out != first.config.out for item in ready):
         raise UsageError("out: cannot be swept over; it names the folder of the whole sweep")
@@ -136,7 +141,7 @@ def _sweep(
     return 1 if failed else 0
 
 
-def _run_job(number: int, item: _Composed[Plan], root: Path, job: Callable[[Plan, Path], JobResult]) -> SweepJob:
+def _run_job(number: int, item: _Prepared[Plan], root: Path, job: Callable[[Plan, Path], JobResult]) -> SweepJob:
     from mkframe.config.compose import number_job
 
     folder = ""
@@ -152,13 +157,6 @@ def _run_job(number: int, item: _Composed[Plan], root: Path, job: Callable[[Plan
     except Exception as error:  # the other jobs must still run
         result = JobResult(exit_code=1, error=_one_line(f"{type(error).__name__}: {error}"))
     return SweepJob(number=number, overrides=item.overrides, folder=folder, result=result)
-
-
-def _prepared(
-    overrides: Sequence[str], composer: "Composer", plugin_paths: Sequence[str], prepare: Callable[[Config], Plan]
-) -> _Composed[Plan]:
-    composed, config = _composed(overrides, composer, plugin_paths)
-    return _Composed(overrides=tuple(overrides), composed=composed, config=config, plan=prepare(config))
 
 
 def _composed(overrides: Sequence[str], composer: "Composer", plugin_paths: Sequence[str]) -> "tuple[DictConfig, Config]":

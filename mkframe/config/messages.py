@@ -56,8 +56,13 @@ def check_overrides(parsed: Sequence[Override], composer: "Composer") -> None:
             raise ConfigError(f"{override.input_line}: every group has its one place; leave out @{override.package}")
         if override.is_sweep_override():
             raise ConfigError(_without_multirun(override))
-        if key not in composer.groups or override.is_delete():
+        if key not in composer.groups:
             continue
+        if override.is_delete():
+            raise ConfigError(f"~{key}: a group cannot be left out; {choices('', composer.options(key))}")
+        if override.is_add() or override.is_force_add():
+            several = f"; several at once read '{key}=[a,b]'" if key in MULTI else ""
+            raise ConfigError(f"{override.input_line}: leave out the +{several}; {choices('', composer.options(key))}")
         value = override.value()
         if isinstance(value, list) and key not in MULTI:
             raise ConfigError(f"{key}: takes one choice, not a list; {choices('', composer.options(key))}")
