@@ -56,8 +56,8 @@ def config(**changes: Any) -> Config:
         timing=TIMING,
         energy=EnergyConfig(protocol=EnergyProtocol.NONE),
         targets=TargetsConfig(id="h200", source=""),
-        plugin_path=("/home/someone/plugins",),
-        out="/home/someone/results",
+        plugin_path=("/srv/someone/plugins",),
+        out="/srv/someone/results",
     )
     return replace(base, **changes)
 
@@ -206,7 +206,7 @@ def test_the_reports_configuration_names_nothing_of_this_machine() -> None:
     assert made.config["targets"] == "h200"
     assert made.config["timing"]["hold"] == "auto"
     assert made.config["shape"]["smoke"] == SMOKE
-    assert made.plugin_paths == ("/home/someone/plugins",)
+    assert made.plugin_paths == ("/srv/someone/plugins",)
 
 
 def test_what_a_case_needs() -> None:
