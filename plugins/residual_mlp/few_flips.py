@@ -42,8 +42,8 @@ def _explain_chunk(precision: Precision, x: Array, block: Block, output: Array, 
 
 def reach(x: Array, block: Block) -> Array:
     """How far float32 sums of any order can be from x W1 + b1: (channels + 1) 2^-24 (|x| |W1| + |b1|), (rows, hidden)."""
-    size: Array = np.abs(x) @ np.abs(block.w1) + np.abs(block.b1)
-    return (x.shape[1] + 1) * UNIT * size
+    far: Array = (x.shape[1] + 1) * UNIT * (np.abs(x) @ np.abs(block.w1) + np.abs(block.b1))
+    return far
 
 
 def flips(exact: Array, rounded: Array, distance: Array, dtype: str) -> tuple[Array, NDArray[np.bool_]]:

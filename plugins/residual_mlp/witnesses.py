@@ -31,6 +31,9 @@ def explain(
     it is spread over the row, as every rounding inside a block is by the products after it. No row passes where more rows
     are beyond tolerance than in any witness: an engine that rounds more than the contract does so everywhere.
     """
+    _, beyond = deviations(output, reference, tolerance)
+    finite: NDArray[np.bool_] = np.isfinite(output).all(axis=1)
+    output = np.where(finite[:, np.newaxis], output, reference)
     generator = np.random.Generator(np.random.PCG64(SEED))
     explained = np.zeros(len(x), dtype=np.bool_)
     rows_beyond = np.zeros(WITNESSES, dtype=np.int64)
@@ -47,10 +50,9 @@ def explain(
             & (_rms(deviation) <= MARGIN * _rms(usual).max(axis=0))
             & spread(deviation, reference[rows])
         )
-    _, beyond = deviations(output, reference, tolerance)
     if np.count_nonzero(beyond.any(axis=1)) > rows_beyond.max():
         explained[:] = False
-    return explained
+    return explained & finite
 
 
 def witnesses(precision: Precision, x: Array, chain: Sequence[Block], generator: np.random.Generator) -> Array:
@@ -81,7 +83,8 @@ def spread(deviation: Array, reference: Array) -> NDArray[np.bool_]:
     count = others.sum(axis=1)
     rms = np.sqrt(np.square(deviation * others).sum(axis=1) / np.maximum(count, 1))
     shared: NDArray[np.bool_] = rms >= MIN_SPREAD * channels**-0.5 * deviation.max(axis=1)
-    return shared | (count < MIN_OTHERS)
+    shared |= count < MIN_OTHERS
+    return shared
 
 
 def _disturbed(exact: Array, a: Array, b: Array, precision: Precision, generator: np.random.Generator) -> Array:
