@@ -130,19 +130,26 @@ class Composer:
         """Points `shape=S` at the workload's own S where it brings one."""
         lines = list(overrides)
         for index, override in enumerate(parsed):
-            if override.key_or_group == "shape" and not override.is_delete():
-                names = messages.as_list(override.value())
+            names = messages.as_list(override.value()) if override.key_or_group == "shape" else []
+            if any(name in own for name in names for own in self._brought.values()):
                 workload = self._workload(parsed)
-                own = own_sets(self.registry.workload(workload)) if workload in self.registry.workloads else {}
-                if any(name in own for name in names):
-                    chosen = ",".join(own_set(workload, name) if name in own else name for name in names)
-                    lines[index] = f"shape=[{chosen}]"
+                own = self._brought.get(workload, frozenset())
+                chosen = ",".join(own_set(workload, name) if name in own else name for name in names)
+                lines[index] = f"shape=[{chosen}]"
         return lines
 
+    @cached_property
+    def _brought(self) -> dict[str, frozenset[str]]:
+        """Workload -> names of the shape sets that it brings itself."""
+        return {workload: frozenset(own_sets(loaded.plugin)) for workload, loaded in self.registry.workloads.items()}
+
     def _workload(self, parsed: Sequence[Override]) -> str:
-        for override in reversed(parsed):
-            if override.key_or_group == "workload":
-                return str(override.value())
+        named = [str(override.value()) for override in parsed if override.key_or_group == "workload"]
+        return named[-1] if named else self._default_workload
+
+    @cached_property
+    def _default_workload(self) -> str:
+        """The workload of the primary configuration; "" where it cannot be composed as it stands."""
         with suppress(Exception):
             return str(OmegaConf.select(self.load([]), "workload.id"))
         return ""
