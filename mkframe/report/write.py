@@ -26,22 +26,18 @@ class Written:
 def write_report(folder: Path, ledger: Ledger, workload: Workload) -> Written | None:
     """Writes samples and report into `folder`; None where no cell is left to report.
 
-    Raises RunError where our own report breaks its schema (it is then kept as report.invalid.json), UnreadableError where the folder
-    cannot be written.
+    Raises RunError where our own report breaks its schema, UnreadableError where the folder cannot be written.
     """
     samples, data = pack(ledger)
     report = build_report(ledger, workload, samples)
     if report is None:
         return None
+    canonical.write_atomically(folder / samples.file, data)  # first: whatever is wrong with the report, the samples are kept
     document = report.document()
-    text = canonical.dumps(document)
-    canonical.write_atomically(folder / samples.file, data)
     result = check_document(document)
     if not result.ok:
-        broken = folder / "report.invalid.json"
-        canonical.write_atomically(broken, text.encode())
         first = result.findings[0]
-        raise RunError(f"the report breaks its own schema at {first.pointer}: {first.message}; it is kept as {broken}")
+        raise RunError(f"the report breaks its own schema at {first.pointer}: {first.message}; every sample is in {folder / samples.file}")
     path = folder / NAME
-    canonical.write_atomically(path, text.encode())
+    canonical.write_atomically(path, canonical.dumps(document).encode())
     return Written(path=path, report=report)

@@ -170,6 +170,8 @@ class _Coordinator:
                 self._observer.doing(case, event.engine, event.doing)
             case m.CellReady():
                 ledger.ready(case, event, process)
+            case m.CellClosed():
+                ledger.cells[(*case.key, event.engine)].keep_worst(event.check, event.checks)
             case m.CellFailed():
                 self._fail(case, event)
             case m.CaseReady():

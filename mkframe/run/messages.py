@@ -55,7 +55,7 @@ class RoundRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CloseCase:
-    """Check what the last timed calls left behind, free everything. Answered by CellFailed where due, then CaseClosed."""
+    """Check what the last timed calls left behind, free everything. Answered by CellClosed or CellFailed for each, then CaseClosed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +101,15 @@ class CellReady:
     capture_s: float | None
     nodes: tuple[str, ...] | None
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellClosed:
+    """A timed cell passed its last check. The evidence of all checks, in order."""
+
+    engine: str
+    check: CheckRecord | None
+    checks: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,4 +164,4 @@ class WorkerFailed:
 
 
 Request = OpenCase | RoundRequest | CloseCase | Stop
-Event = Hello | Stage | CellReady | CellFailed | CaseReady | BlockDone | RoundDone | CaseClosed | WorkerFailed
+Event = Hello | Stage | CellReady | CellClosed | CellFailed | CaseReady | BlockDone | RoundDone | CaseClosed | WorkerFailed

@@ -67,9 +67,8 @@ class OpenedCase:
 
     def close(self) -> None:
         """Checks the outputs that the last timed calls left behind, and lets everything go."""
-        data = self._drawn()
-        for name, cell in list(self._cells.items()):
-            self._attempt(name, "checking after timing", lambda cell=cell: check_after_timing(cell.bound, data, cell.evidence))  # type: ignore[misc]
+        for name in list(self._cells):
+            self._attempt(name, "checking after timing", lambda name=name: self._close_cell(name))  # type: ignore[misc]
         self._cells.clear()
         self._shared = {}
         self._data = None
@@ -117,6 +116,11 @@ class OpenedCase:
         sampler.warm_up(run, self._timing.warmups)
         block = sampler.sample(run, self._timing.samples_per_round)
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
+
+    def _close_cell(self, name: str) -> None:
+        cell = self._cells[name]
+        check_after_timing(cell.bound, self._drawn(), cell.evidence)
+        self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))
 
     def _attempt(self, engine: str | None, doing: str, work: Callable[[], Any]) -> bool:
         """Runs `work` for one engine (None: for the whole case). What goes wrong becomes the outcome of that cell.

@@ -128,5 +128,5 @@ def _packages() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    found["torch"] = torch.__version__  # with the build's local tag, which the metadata may lack
+    found["torch"] = str(torch.__version__)  # a plain str; with the build's local tag, which the metadata may lack
     return found

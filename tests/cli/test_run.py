@@ -1,0 +1,252 @@
+"""Runs from the command line to a report that its schema accepts and its own samples rebuild."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+SHORT = ("device=cpu", "timing.processes=2", "timing.rounds=3", "timing.samples_per_round=10", "timing.warmups=2", "shape=smoke")
+CUBLAS = ("engine=torch-cublas", *SHORT)
+
+
+def only_report(folder: Path) -> tuple[Path, dict[str, Any]]:
+    (path,) = folder.glob("outputs/*/report.json")
+    return path, json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run with three engines, shared by the tests that only read it."""
+    folder = tmp_path_factory.mktemp("comparison")
+    command = [sys.executable, "-m", "mkframe", "engine=[persistent,conventional,torch-cublas,torch-cublas-graph]", *SHORT]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / "stdout").write_text(done.stdout)
+    return folder
+
+
+def test_the_report_passes_the_schema_by_another_tool(comparison: Path, root: Path) -> None:
+    _, document = only_report(comparison)
+    schema = json.loads((root / "schemas/comparison.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(document)
+
+
+def test_the_report_passes_validate(comparison: Path, run_cli: Any) -> None:
+    path, _ = only_report(comparison)
+    assert run_cli("validate", path).returncode == 0
+
+
+def test_every_figure_is_rebuilt_from_the_samples_file(comparison: Path) -> None:
+    path, document = only_report(comparison)
+    samples = document["mkframe"]["samples"]
+    data = (path.parent / samples["file"]).read_bytes()
+    assert hashlib.sha256(data).hexdigest() == samples["sha256"]
+    assert samples["file"] == f"samples-{samples['sha256']}.npz"
+    arrays = np.load(path.parent / samples["file"])
+    count = 0
+    for index, case in enumerate(document["smoke"]):
+        for engine, result in case["engines"].items():
+            for clock in ("stream", "host"):
+                values = arrays[f"smoke/{index}/{engine}/{clock}_ms"]
+                assert values.shape == (3, 10)
+                summary = result[f"{clock}_summary"]
+                assert summary["count"] == values.size == document["rounds"] * document["samples_per_round"]
+                assert summary["p50_ms"] == pytest.approx(float(np.median(values)), rel=1e-12)
+                assert summary["p95_ms"] == pytest.approx(float(np.quantile(values, 0.95)), rel=1e-12)
+                assert summary["mean_ms"] == pytest.approx(float(values.mean()), rel=1e-12)
+                assert (summary["min_ms"], summary["max_ms"]) == (values.min(), values.max())
+                count += 1
+    assert count == 2 * 3 * 2
+
+
+def test_the_journal_holds_every_block_once(comparison: Path) -> None:
+    path, document = only_report(comparison)
+    head, *blocks = [json.loads(line) for line in (path.parent / "journal.jsonl").read_text().splitlines()]
+    assert head["config_sha256"] == document["mkframe"]["config_sha256"]
+    keys = [(b["set"], b["case"], b["engine"], b["round"]) for b in blocks]
+    engines = ("persistent", "conventional", "torch-cublas")
+    assert sorted(keys) == sorted(("smoke", case, engine, r) for case in range(2) for engine in engines for r in range(3))
+    assert {(b["round"], b["process"]) for b in blocks} == {(0, 0), (1, 0), (2, 1)}
+
+
+def test_engines_are_rotated_by_one_position_per_round(comparison: Path) -> None:
+    path, _ = only_report(comparison)
+    blocks = [json.loads(line) for line in (path.parent / "journal.jsonl").read_text().splitlines()][1:]
+    orders = {r: [b["engine"] for b in blocks if (b["case"], b["round"]) == (0, r)] for r in range(3)}
+    assert orders[1] == orders[0][1:] + orders[0][:1]
+    assert orders[2] == orders[0][2:] + orders[0][:2]
+
+
+def test_unsupported_cells_are_listed_with_their_reason_and_absent_from_the_results(comparison: Path) -> None:
+    _, document = only_report(comparison)
+    assert all("torch-cublas-graph" not in case["engines"] for case in document["smoke"])
+    cells = [cell for cell in document["mkframe"]["cells"] if cell["engine"] == "torch-cublas-graph"]
+    assert [cell["outcome"] for cell in cells] == ["unsupported"] * 2
+    assert all(cell["reason"] == "CUDA graphs need a CUDA device" for cell in cells)
+
+
+def test_every_passed_cell_says_what_was_checked_and_what_ran(comparison: Path) -> None:
+    _, document = only_report(comparison)
+    passed = [cell for cell in document["mkframe"]["cells"] if cell["outcome"] == "passed"]
+    assert len(passed) == 6
+    for cell in passed:
+        expected = ["poison nan", "poison second", "input negated", "input fresh", "inputs intact", "shifted buffers", "after timing"]
+        assert cell["checks"] == expected
+        assert cell["check"]["violations"] == 0
+        assert cell["interval"]["low_ms"] <= cell["interval"]["high_ms"]
+        assert cell["implementation"].startswith("mkframe_plugins.")
+
+
+def test_verdicts_stand_beside_the_fastest_baseline(comparison: Path) -> None:
+    _, document = only_report(comparison)
+    verdicts = document["mkframe"]["verdicts"]
+    assert {(v["case"], v["engine"]) for v in verdicts} == {(c, e) for c in range(2) for e in ("persistent", "conventional")}
+    for verdict in verdicts:
+        engines = document["smoke"][verdict["case"]]["engines"]
+        own, other = (engines[verdict[key]]["stream_summary"]["p50_ms"] for key in ("engine", "baseline"))
+        assert verdict["ratio"] == pytest.approx(own / other, rel=1e-12)
+
+
+def test_nothing_in_the_folder_names_the_machine(comparison: Path) -> None:
+    path, _ = only_report(comparison)
+    assert {item.name.partition("-")[0] for item in path.parent.iterdir()} == {"report.json", "journal.jsonl", "samples"}
+    for item in path.parent.iterdir():
+        text = item.read_bytes()
+        for word in (str(comparison), str(Path.home()), os.uname().nodename, str(Path(__file__).parents[2])):
+            assert len(word) < 4 or word.encode() not in text, (item, word)
+
+
+def test_sources_are_hashed_as_they_are(comparison: Path, root: Path) -> None:
+    _, document = only_report(comparison)
+    sources = document["source_sha256"]
+    for name in ("mkframe/run/worker.py", "mkframe/check/cell.py", "mkframe_plugins/residual_mlp/workload.py"):
+        file = root / name.replace("mkframe_plugins", "plugins")
+        assert sources[name] == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_the_table_tells_losses_as_plainly_as_wins(comparison: Path, run_cli: Any) -> None:
+    path, document = only_report(comparison)
+    shown = run_cli("table", path).stdout
+    printed = (comparison / "stdout").read_text()
+    assert shown.strip() in printed
+    assert "2x4x8" in shown
+    for verdict in document["mkframe"]["verdicts"]:
+        word = {"FASTER": "faster", "SLOWER": "slower", "SAME": "same", "UNDECIDED": "undecided"}[verdict["verdict"]]
+        assert word in shown
+
+
+def test_a_limitation_follows_from_what_ran(run_cli: Any, tmp_path: Path, comparison: Path) -> None:
+    assert run_cli(*CUBLAS, "timing.processes=1").returncode == 0
+    _, one = only_report(tmp_path)
+    _, two = only_report(comparison)
+    assert any("one process" in sentence for sentence in one["limitations"])
+    assert not any("one process" in sentence for sentence in two["limitations"])
+    assert any("spread over 2 processes" in sentence for sentence in two["limitations"])
+    assert any("per_call" in sentence for sentence in one["limitations"])
+
+
+def test_machine_readable_output_is_one_document(run_cli: Any, tmp_path: Path) -> None:
+    result = run_cli(*CUBLAS, "--json")
+    document = json.loads(result.stdout)
+    assert document["exit_code"] == result.returncode == 0
+    assert (tmp_path / document["report"]).is_file()
+    assert [cell["p50_us"] > 0 for cell in document["cells"]] == [True, True]
+
+
+def test_quiet_prints_nothing(run_cli: Any) -> None:
+    result = run_cli(*CUBLAS, "--quiet")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_a_sweep_gives_a_report_per_job_and_an_index(run_cli: Any, tmp_path: Path) -> None:
+    result = run_cli("-m", "engine=persistent,conventional", *SHORT)
+    assert result.returncode == 0, result.stderr
+    (index,) = tmp_path.glob("outputs/**/index.json")
+    jobs = json.loads(index.read_text())["jobs"]
+    assert [job["exit_code"] for job in jobs] == [0, 0]
+    for job, engine in zip(jobs, ("persistent", "conventional"), strict=True):
+        data = (index.parent / job["report"]).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == job["sha256"]
+        assert list(json.loads(data)["smoke"][0]["engines"]) == [engine]
+        assert f"engine={engine}" in job["overrides"]
+
+
+def test_a_sweep_names_the_jobs_that_failed_and_runs_the_others(run_cli: Any, tmp_path: Path, root: Path) -> None:
+    plugins = root / "tests/cheats/cheating"
+    result = run_cli(f"plugin_path={plugins}", "-m", "engine=zeros,telling-the-truth", *SHORT)
+    assert result.returncode == 1
+    assert re.search(r"job 0 .*engine=zeros.* failed: 2 of 2 cells did not pass", result.stderr)
+    (index,) = tmp_path.glob("outputs/**/index.json")
+    jobs = json.loads(index.read_text())["jobs"]
+    assert [job["exit_code"] for job in jobs] == [1, 0]
+    failed = json.loads((index.parent / jobs[0]["report"]).read_text())
+    for case in failed["smoke"]:
+        assert case["engines"] == {"zeros": {"passed": False, "replay_changed_input": False}}
+
+
+def test_nothing_supported_is_no_report(run_cli: Any, tmp_path: Path) -> None:
+    result = run_cli("engine=torch-cublas-graph", *SHORT)
+    assert result.returncode == 1
+    assert "every cell is unsupported" in result.stderr
+    assert "CUDA graphs need a CUDA device" in result.stderr
+    assert not list(tmp_path.glob("outputs/*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "mkframe", *CUBLAS, "timing.rounds=2000", "timing.processes=1", "timing.samples_per_round=200"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        journal = _wait_for(tmp_path, "outputs/*/journal.jsonl", process)
+        deadline = time.monotonic() + 120
+        while len(journal.read_text().splitlines()) < 5 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert "Traceback" not in errors
+    _, document = only_report(tmp_path)
+    assert document["mkframe"]["incomplete"] is True
+    assert document["limitations"][0].startswith("INCOMPLETE")
+    finished = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    arrays = np.load(next(journal.parent.glob("samples-*.npz")))
+    assert len(finished) >= 4
+    for block in finished:
+        key = f"smoke/{block['case']}/{block['engine']}"
+        row = list(arrays[f"{key}/rounds"]).index(block["round"])
+        assert arrays[f"{key}/stream_ms"][row].tolist() == block["stream_ms"]
+
+
+def _wait_for(folder: Path, pattern: str, process: "subprocess.Popen[str]") -> Path:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        found = next(folder.glob(pattern), None)
+        if found is not None:
+            return found
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError(f"{pattern} did not appear")
+
+
+def test_the_coordinator_never_imports_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from mkframe.cli.main import main\n"
+        "if __name__ == '__main__':\n"
+        f"    code = main({[*CUBLAS, '--quiet']!r})\n"
+        "    assert code == 0, code\n"
+        "    assert 'torch' not in sys.modules, 'the coordinator imported torch'\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
