@@ -179,5 +179,6 @@ def round_to(values: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:
     if dtype == "float64":
         return values
     spacing = spacing_of(values, dtype)
-    rounded = np.rint(values / spacing) * spacing
+    with np.errstate(over="ignore"):  # the largest float64 may round up to infinity
+        rounded = np.rint(values / spacing) * spacing
     return np.where(np.abs(rounded) > _FORMATS[dtype].largest, np.copysign(np.inf, values), rounded)

@@ -32,7 +32,7 @@ def explain(
     are beyond tolerance than in any witness: an engine that rounds more than the contract does so everywhere.
     """
     _, beyond = deviations(output, reference, tolerance)
-    finite: NDArray[np.bool_] = np.isfinite(output).all(axis=1)
+    finite = np.asarray(np.isfinite(output).all(axis=1))
     output = np.where(finite[:, np.newaxis], output, reference)
     generator = np.random.Generator(np.random.PCG64(SEED))
     explained = np.zeros(len(x), dtype=np.bool_)
