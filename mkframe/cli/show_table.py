@@ -19,13 +19,14 @@ def show(table: Table) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=max(_WIDTH_OF_A_FILE, 24 + 20 * len(table.engines)))
-    grid = RichTable(title=table.title, title_justify="left", show_lines=any(_tall(row.cells.values()) for row in table.rows))
+    grid = RichTable(show_lines=any(_tall(row.cells.values()) for row in table.rows))
     grid.add_column("shape set")
     grid.add_column("shape", no_wrap=True)
     for engine in table.engines:
         grid.add_column(engine, justify="right")
     for row in table.rows:
         grid.add_row(row.set, row.shape, *(_text(row.cells.get(engine)) for engine in table.engines))
+    console.print(table.title, markup=False)
     console.print(grid)
     for note in table.notes:
         console.print(note, markup=False)
