@@ -17,6 +17,7 @@ from mkframe.plugin.workload import Workload
 SAMPLES_LIMIT_BYTES = 64 * 2**20
 _CLOCKS = 2
 _SAMPLE_BYTES = 8
+_ARRAY_HEADER_BYTES = 128
 _REFERENCE_BYTES = 8  # float64 or int64
 _DRAWN_BYTES = 4  # float32 or int32
 
@@ -58,14 +59,20 @@ def check(needed: Need, device: Device, workload: Workload, set_name: str, case:
 
 def check_samples(timing: TimingPlan, cells: int) -> None:
     """The samples file is never larger than what a validator unpacks. Raises ConfigError."""
-    size = timing.rounds * timing.samples_per_round * cells * _CLOCKS * _SAMPLE_BYTES
+    size = cells * (samples_bytes(timing.rounds) + timing.rounds * timing.samples_per_round * _CLOCKS * _SAMPLE_BYTES)
     if size > SAMPLES_LIMIT_BYTES:
-        most = SAMPLES_LIMIT_BYTES // (cells * _CLOCKS * _SAMPLE_BYTES * timing.rounds)
-        advice = f"to at most {most}, or select fewer cases, engines or rounds" if most else "and select fewer cases, engines or rounds"
+        room = SAMPLES_LIMIT_BYTES // cells - samples_bytes(timing.rounds)
+        most = room // (timing.rounds * _CLOCKS * _SAMPLE_BYTES)
+        advice = f"to at most {most}, or select fewer cases, engines or rounds" if most > 0 else "and select fewer cases, engines or rounds"
         raise ConfigError(
             f"timing.samples_per_round: {cells:,} cells x {timing.rounds} rounds x {timing.samples_per_round} samples are "
             f"{amount(size)}, and a report may hold {amount(SAMPLES_LIMIT_BYTES)}; reduce it {advice}"
         )
+
+
+def samples_bytes(rounds: int) -> int:
+    """What a cell takes in the samples file beside its samples: three array headers and the numbers of its rounds (int64)."""
+    return 3 * _ARRAY_HEADER_BYTES + rounds * 8
 
 
 def machine_memory_bytes() -> int:

@@ -151,6 +151,7 @@ MISTAKES = {
     "--config-name without a file": (["--config-name", "nowhere"], ["nowhere"]),
     "search path that does not exist": (["hydra.searchpath=[file:///nowhere]"], ["/nowhere", "not available"]),
     "parallel launcher": (["hydra/launcher=joblib"], ["hydra/launcher: only basic is possible", "timings"]),
+    "parallel launcher by its class": (["hydra.launcher._target_=joblib.JoblibLauncher"], ["hydra/launcher: only basic is possible"]),
     "other sweeper": (["-m", "hydra/sweeper=optuna"], ["hydra/sweeper: only basic is possible"]),
     "Hydra's keys": (["hydra.foo=1"], ["foo"]),
     "interpolation": (["out=${nowhere}"], ["out: has no value", "nowhere"]),

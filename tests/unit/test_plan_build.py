@@ -1,10 +1,12 @@
 """Plans: cells, options, timing, memory, and what the report may know of the configuration."""
 
+import io
 import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -249,14 +251,27 @@ def test_device_and_host_memory_are_told_apart() -> None:
         memory.check(Need(device_bytes=33 * gib, host_bytes=32 * gib), CPU, workload, "s", case, gib)
 
 
+def cell_bytes(rounds: int, samples: int) -> int:
+    """What numpy writes for a cell: two arrays of samples and one of round numbers."""
+    buffer = io.BytesIO()
+    for array in (np.zeros((rounds, samples)), np.zeros((rounds, samples)), np.zeros(rounds, dtype=np.int64)):
+        np.save(buffer, array)
+    return len(buffer.getvalue())
+
+
 def test_the_samples_file_has_room() -> None:
-    most = 64 * 2**20 // (6 * 2 * 8)
-    one = {"smoke": {"cases": [SMOKE["cases"][0]]}}
-    assert plan(shape=one, timing=replace(TIMING, samples_per_round=most)).timing.samples_per_round == most
+    # the largest number of samples whose two cells fit; one more would not
+    two = {"smoke": {"cases": [SMOKE["cases"][0], {"rows": 3, "channels": 4, "hidden": 8}]}}
+    timing = replace(TIMING, rounds=4, processes=2)
+    most = 524_281
+    assert 2 * cell_bytes(4, most) <= 64 * 2**20 < 2 * cell_bytes(4, most + 1)
+    assert plan(shape=two, timing=replace(timing, samples_per_round=most)).timing.samples_per_round == most
     with pytest.raises(ConfigError, match=rf"^timing\.samples_per_round: .*to at most {most}, "):
-        plan(shape=one, timing=replace(TIMING, samples_per_round=most + 1))
-    # unsupported cells have no samples
-    assert plan(timing=replace(TIMING, samples_per_round=most)).timing.samples_per_round == most
+        plan(shape=two, timing=replace(timing, samples_per_round=most + 1))
+    with pytest.raises(ConfigError, match="and select fewer"):
+        plan(shape=two, timing=replace(timing, rounds=10**7, samples_per_round=1))
+    # an unsupported cell has no samples
+    assert plan(timing=replace(timing, samples_per_round=2 * most)).timing.samples_per_round == 2 * most
 
 
 def test_too_many_cells() -> None:
