@@ -34,6 +34,7 @@ _SHOWN_REASONS = 3
 class _Job:
     plan: RunPlan
     targets: tuple[TargetGroup, ...]
+    note: str | None
 
 
 def main(argv: Sequence[str]) -> int:
@@ -62,14 +63,17 @@ class _RunCommand:
 
     def prepare(self, config: Config) -> _Job:
         resolved = resolve(config.device)
-        note = resolved.note
-        if note and note not in self._told and not self._quiet:
+        return _Job(plan=build_plan(config, self._registry, resolved.device), targets=config.targets.groups, note=resolved.note)
+
+    def _tell(self, note: str | None) -> None:
+        """Says something about the run, once."""
+        if note is not None and note not in self._told and not self._quiet:
             self._told.add(note)
             print(f"mkframe: {note}", file=sys.stderr)
-        return _Job(plan=build_plan(config, self._registry, resolved.device), targets=config.targets.groups)
 
     def job(self, job: _Job, folder: Path) -> JobResult:
         plan = job.plan
+        self._tell(job.note)  # not before: a mistake of the user is one line and nothing else
         if not any(case.runnable for case in plan.cases):
             _give_back(folder)
             raise RunError(f"every cell is unsupported, so there is nothing to report: {_reasons(plan)}")

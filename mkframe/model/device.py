@@ -29,7 +29,7 @@ class Device:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeviceCard:
-    """What a datasheet promises of a device: rates in 10^12 per second, dense, and where they stand."""
+    """What a datasheet promises of a device: bytes and floating-point operations per second, dense, and where they stand."""
 
     id: str
     name: str

@@ -12,7 +12,7 @@ from mkframe.plugin.engine import Engine
 from mkframe.plugin.workload import Defaults, Workload
 
 DEVICES = ("cpu", "cuda")
-RESERVED = ("all", "default")
+RESERVED = ("all", "baselines", "default")
 _ID = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _OPTION_TYPES = (int, float, str, bool)
 
