@@ -46,19 +46,20 @@ class Bar:
 
     def __init__(self, blocks: int) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
+        from rich.table import Column
 
         self._total = blocks
         self._progress = RichProgress(
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TextColumn("blocks, left"),
-            TimeRemainingColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TextColumn("blocks,", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
+            TextColumn("left:", table_column=Column(no_wrap=True)),
+            TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
             console=Console(stderr=True),
             transient=True,
+            expand=True,
         )
         self._task = self._progress.add_task("starting", total=blocks)
         self._progress.start()
