@@ -112,16 +112,18 @@ def forbid_reduced_reductions() -> None:
 
 @contextmanager
 def tf32_products(allowed: bool) -> Iterator[None]:
-    """Sets whether float32 products of CUDA may round their operands to TF32, and puts the switch back."""
+    """Sets whether float32 products of CUDA may round their operands to TF32, and puts the switch back.
+
+    torch holds this twice, by an older and a newer name, and inductor fails (torch 2.11) where the two disagree. This setter moves both.
+    """
     import torch
 
-    matmul = torch.backends.cuda.matmul
-    before = matmul.fp32_precision
-    matmul.fp32_precision = "tf32" if allowed else "ieee"
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if allowed else "highest")
     try:
         yield
     finally:
-        matmul.fp32_precision = before
+        torch.set_float32_matmul_precision(before)
 
 
 def _in_contract(call: Callable[[], None], precision: Precision, tensors: Mapping[str, Any]) -> Callable[[], None]:

@@ -168,25 +168,25 @@ def test_tf32_needs_cuda(engine: Any) -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-@pytest.mark.parametrize("before", ["none", "ieee", "tf32"])
-def test_the_tf32_switch_is_set_and_put_back(before: str, allowed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Switch:
-        fp32_precision = before
+@pytest.mark.parametrize("before", ["highest", "high"])
+def test_the_tf32_switch_is_set_and_put_back(before: str, allowed: bool) -> None:
+    """Under both of torch's names for it: they must agree, or inductor refuses to compile."""
 
-    monkeypatch.setattr(torch.backends.cuda, "matmul", Switch)
-    with torch_engines.tf32_products(allowed):
-        assert Switch.fp32_precision == ("tf32" if allowed else "ieee")
-    assert Switch.fp32_precision == before
-    with pytest.raises(RuntimeError, match="inside"), torch_engines.tf32_products(allowed):
-        raise RuntimeError("inside")
-    assert Switch.fp32_precision == before
+    def switches() -> tuple[str, bool]:
+        matmul = torch.backends.cuda.matmul
+        return matmul.fp32_precision, matmul.allow_tf32
 
-
-def test_torch_has_the_switch() -> None:
-    before = torch.backends.cuda.matmul.fp32_precision
-    with torch_engines.tf32_products(True):
-        assert torch.backends.cuda.matmul.fp32_precision == "tf32"
-    assert torch.backends.cuda.matmul.fp32_precision == before
+    torch.set_float32_matmul_precision(before)
+    try:
+        was = switches()
+        with torch_engines.tf32_products(allowed):
+            assert switches() == (("tf32", True) if allowed else ("ieee", False))
+        assert switches() == was
+        with pytest.raises(RuntimeError, match="inside"), torch_engines.tf32_products(allowed):
+            raise RuntimeError("inside")
+        assert switches() == was
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def test_reduced_precision_reductions_are_off_once_an_engine_is_bound() -> None:
