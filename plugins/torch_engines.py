@@ -114,7 +114,8 @@ def forbid_reduced_reductions() -> None:
 def tf32_products(allowed: bool) -> Iterator[None]:
     """Sets whether float32 products of CUDA may round their operands to TF32, and puts the switch back.
 
-    torch holds this twice, by an older and a newer name, and inductor fails (torch 2.11) where the two disagree. This setter moves both.
+    `torch.backends.cuda.matmul.fp32_precision` is the newer name of the switch, but inductor asks for this one, which
+    raises once the other has been used to allow TF32.
     """
     import torch
 
@@ -172,8 +173,10 @@ def _compiling(precision: Precision, cxx: str | None) -> Iterator[_Counters]:
     computation than the contract's: `emulate_precision_casts` keeps it.
     """
     with warnings.catch_warnings():
-        # torch's own: importing inductor defines a class with the decorator that torch deprecates
+        # torch's own: importing inductor defines a class with the decorator that torch deprecates; and its advice to
+        # allow TF32 would change the contract.
         warnings.filterwarnings("ignore", message=r"`torch\.jit\.script_method` is deprecated", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores for float32 matrix", category=UserWarning)
         from torch._inductor import config
 
         changes: dict[str, Any] = {"emulate_precision_casts": precision.hidden != "float32"}

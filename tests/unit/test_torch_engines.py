@@ -168,23 +168,17 @@ def test_tf32_needs_cuda(engine: Any) -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-@pytest.mark.parametrize("before", ["highest", "high"])
+@pytest.mark.parametrize("before", ["highest", "high", "medium"])
 def test_the_tf32_switch_is_set_and_put_back(before: str, allowed: bool) -> None:
-    """Under both of torch's names for it: they must agree, or inductor refuses to compile."""
-
-    def switches() -> tuple[str, bool]:
-        matmul = torch.backends.cuda.matmul
-        return matmul.fp32_precision, matmul.allow_tf32
-
     torch.set_float32_matmul_precision(before)
     try:
-        was = switches()
         with torch_engines.tf32_products(allowed):
-            assert switches() == (("tf32", True) if allowed else ("ieee", False))
-        assert switches() == was
+            assert torch.backends.cuda.matmul.fp32_precision == ("tf32" if allowed else "ieee")
+            assert torch.backends.cuda.matmul.allow_tf32 is allowed
+        assert torch.get_float32_matmul_precision() == before
         with pytest.raises(RuntimeError, match="inside"), torch_engines.tf32_products(allowed):
             raise RuntimeError("inside")
-        assert switches() == was
+        assert torch.get_float32_matmul_precision() == before
     finally:
         torch.set_float32_matmul_precision("highest")
 
