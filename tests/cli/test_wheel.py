@@ -47,7 +47,7 @@ def test_every_source_and_data_file_is_in_the_wheel(wheel: Path, source_copy: Pa
     expected = set()
     for name, folder, suffixes in (
         ("mkframe", "mkframe", {".py", ".typed"}),
-        ("mkframe_plugins", "plugins", {".py"}),
+        ("mkframe_plugins", "plugins", {".py", ".typed"}),
         ("mkframe_conf", "conf", {".py", ".yaml"}),
         ("mkframe_schemas", "schemas", {".py", ".json"}),
     ):
