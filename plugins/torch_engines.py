@@ -170,20 +170,57 @@ def _compiling(precision: Precision, cxx: str | None) -> Iterator[_Counters]:
     """Inductor set up for the contract, for one compilation.
 
     Left alone, inductor drops a rounding to half whose result is widened again in the same kernel, which is another
-    computation than the contract's: `emulate_precision_casts` keeps it.
+    computation than the contract's: `emulate_precision_casts` keeps it, before torch 2.13 with some help.
     """
     with warnings.catch_warnings():
-        # torch's own: importing inductor defines a class with the decorator that torch deprecates; and its advice to
-        # allow TF32 would change the contract.
+        # torch's own: inductor uses what torch deprecates (`script_method` when it is imported, TypedStorage in 2.11), and
+        # advises to allow TF32, which would change the contract.
         warnings.filterwarnings("ignore", message=r"`torch\.jit\.script_method` is deprecated", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message="TypedStorage is deprecated", category=UserWarning)
         warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores for float32 matrix", category=UserWarning)
         from torch._inductor import config
 
         changes: dict[str, Any] = {"emulate_precision_casts": precision.hidden != "float32"}
+        if precision.hidden != "float32" and _drops_roundings():
+            changes["joint_custom_pre_pass"] = _keep_roundings()
         if cxx is not None:
             changes["cpp.cxx"] = (cxx,)
         with config.patch(changes):
             yield _Counters()
+
+
+def _drops_roundings() -> bool:
+    """Whether a graph pass of this torch removes a rounding that is widened again, whatever `emulate_precision_casts` says."""
+    import torch
+
+    return tuple(int(part) for part in str(torch.__version__).split(".")[:2]) < (2, 13)
+
+
+def _keep_roundings() -> Any:
+    """A graph pass that puts a bit cast to an integer and back, which changes nothing, between a rounding to a half type and
+    its widening, so that they are no pair that could be removed."""
+    import torch
+    from torch._inductor.custom_graph_pass import CustomGraphPass
+
+    convert, view = torch.ops.prims.convert_element_type.default, torch.ops.aten.view.dtype
+    half_types = (torch.float16, torch.bfloat16)
+
+    class KeepRoundings(CustomGraphPass):
+        def __call__(self, graph: Any) -> None:
+            for widening in graph.find_nodes(op="call_function", target=convert):
+                rounding = widening.args[0]
+                if rounding.target is convert and rounding.args[1] in half_types:
+                    with graph.inserting_before(widening):
+                        bits = graph.call_function(view, (rounding, torch.int16))
+                        same = graph.call_function(view, (bits, rounding.args[1]))
+                    bits.meta["val"] = rounding.meta["val"].view(torch.int16)
+                    same.meta["val"] = rounding.meta["val"]
+                    widening.replace_input_with(rounding, same)
+
+        def uuid(self) -> str:
+            return "mkframe-keep-roundings-1"
+
+    return KeepRoundings()
 
 
 def cpp_compiler() -> str | None:

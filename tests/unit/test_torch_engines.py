@@ -117,6 +117,22 @@ def test_the_compiled_expression_is_right_and_rounds_where_the_contract_does(siz
 
 
 @needs_compiler
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_roundings_are_kept_with_help_where_emulation_is_not_enough(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What torch before 2.13 gets: the bit casts alone keep every rounding of the chain."""
+    monkeypatch.setattr(torch_engines, "_drops_roundings", lambda: True)
+    shape = sums.case(8, 19, 37, 2)
+    tensors, values = allocate(sums.WORKLOAD, shape, precision)
+    launches = COMPILED.bind(shape, PRECISIONS[precision], tensors, NoOptions())
+    assert launches.call is not None
+    launches.call()
+    found = judged(shape, precision, values, tensors)
+    without_roundings = sums.judged(shape, precision, values, sums.compute(values, PRECISIONS["fp32"]))
+    assert found.passed
+    assert found.mean_abs_error < without_roundings.mean_abs_error / 10
+
+
+@needs_compiler
 def test_more_shapes_than_dynamo_keeps_compile_in_one_process_and_go_on_working() -> None:
     workload = Scaled()
     engine = torch_engines.engines_of(workload)[1]
