@@ -77,7 +77,8 @@ class TorchCompile(TorchExpression):
             "mode": MODE,
             "fullgraph": True,
             "dynamic": False,
-            "exact_casts": precision.hidden != "float32",
+            "exact_casts": _is_narrow(precision),
+            "pattern_matcher": not (_is_narrow(precision) and _drops_roundings()),
             "operators": counters.operators(),
             "cache_hits": counters.cache_hits(),
             "compiler": f"triton {_triton_version()}" if on_cuda else Path(cpp_compiler() or "").name,
@@ -170,7 +171,7 @@ def _compiling(precision: Precision, cxx: str | None) -> Iterator[_Counters]:
     """Inductor set up for the contract, for one compilation.
 
     Left alone, inductor drops a rounding to half whose result is widened again in the same kernel, which is another
-    computation than the contract's: `emulate_precision_casts` keeps it, before torch 2.13 with some help.
+    computation than the contract's: `emulate_precision_casts` keeps it; before torch 2.13 the pattern matcher must be off as well.
     """
     with warnings.catch_warnings():
         # torch's own: inductor uses what torch deprecates (`script_method` when it is imported, TypedStorage in 2.11), and
@@ -180,13 +181,17 @@ def _compiling(precision: Precision, cxx: str | None) -> Iterator[_Counters]:
         warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores for float32 matrix", category=UserWarning)
         from torch._inductor import config
 
-        changes: dict[str, Any] = {"emulate_precision_casts": precision.hidden != "float32"}
-        if precision.hidden != "float32" and _drops_roundings():
-            changes["joint_custom_pre_pass"] = _keep_roundings()
+        changes: dict[str, Any] = {"emulate_precision_casts": _is_narrow(precision)}
+        if _is_narrow(precision) and _drops_roundings():
+            changes["pattern_matcher"] = False
         if cxx is not None:
             changes["cpp.cxx"] = (cxx,)
         with config.patch(changes):
             yield _Counters()
+
+
+def _is_narrow(precision: Precision) -> bool:
+    return "float32" not in (precision.input, precision.hidden)
 
 
 def _drops_roundings() -> bool:
@@ -194,33 +199,6 @@ def _drops_roundings() -> bool:
     import torch
 
     return tuple(int(part) for part in str(torch.__version__).split(".")[:2]) < (2, 13)
-
-
-def _keep_roundings() -> Any:
-    """A graph pass that puts a bit cast to an integer and back, which changes nothing, between a rounding to a half type and
-    its widening, so that they are no pair that could be removed."""
-    import torch
-    from torch._inductor.custom_graph_pass import CustomGraphPass
-
-    convert, view = torch.ops.prims.convert_element_type.default, torch.ops.aten.view.dtype
-    half_types = (torch.float16, torch.bfloat16)
-
-    class KeepRoundings(CustomGraphPass):
-        def __call__(self, graph: Any) -> None:
-            for widening in graph.find_nodes(op="call_function", target=convert):
-                rounding = widening.args[0]
-                if rounding.target is convert and rounding.args[1] in half_types:
-                    with graph.inserting_before(widening):
-                        bits = graph.call_function(view, (rounding, torch.int16))
-                        same = graph.call_function(view, (bits, rounding.args[1]))
-                    bits.meta["val"] = rounding.meta["val"].view(torch.int16)
-                    same.meta["val"] = rounding.meta["val"]
-                    widening.replace_input_with(rounding, same)
-
-        def uuid(self) -> str:
-            return "mkframe-keep-roundings-1"
-
-    return KeepRoundings()
 
 
 def cpp_compiler() -> str | None:

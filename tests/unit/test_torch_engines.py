@@ -117,22 +117,6 @@ def test_the_compiled_expression_is_right_and_rounds_where_the_contract_does(siz
 
 
 @needs_compiler
-@pytest.mark.parametrize("precision", ["fp16", "bf16"])
-def test_roundings_are_kept_with_help_where_emulation_is_not_enough(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What torch before 2.13 gets: the bit casts alone keep every rounding of the chain."""
-    monkeypatch.setattr(torch_engines, "_drops_roundings", lambda: True)
-    shape = sums.case(8, 19, 37, 2)
-    tensors, values = allocate(sums.WORKLOAD, shape, precision)
-    launches = COMPILED.bind(shape, PRECISIONS[precision], tensors, NoOptions())
-    assert launches.call is not None
-    launches.call()
-    found = judged(shape, precision, values, tensors)
-    without_roundings = sums.judged(shape, precision, values, sums.compute(values, PRECISIONS["fp32"]))
-    assert found.passed
-    assert found.mean_abs_error < without_roundings.mean_abs_error / 10
-
-
-@needs_compiler
 def test_more_shapes_than_dynamo_keeps_compile_in_one_process_and_go_on_working() -> None:
     workload = Scaled()
     engine = torch_engines.engines_of(workload)[1]
@@ -166,14 +150,19 @@ def test_compile_workers_end_and_come_back() -> None:
         assert np.array_equal(tensors["y"].numpy(), 2 * values["x"])
 
 
-def test_nothing_of_inductors_configuration_is_left_changed() -> None:
+def test_nothing_of_inductors_configuration_is_left_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor import config
 
-    before = (config.emulate_precision_casts, config.cpp.cxx)
-    with torch_engines._compiling(PRECISIONS["fp16"], "a-compiler"):
-        assert config.emulate_precision_casts is True
-        assert config.cpp.cxx == ("a-compiler",)
-    assert (config.emulate_precision_casts, config.cpp.cxx) == before
+    before = (config.emulate_precision_casts, config.cpp.cxx, config.pattern_matcher)
+    for version, matcher in (("2.11.0+cu130", False), ("2.12.1", False), ("2.13.0+cpu", True), ("2.14.0", True)):
+        monkeypatch.setattr(torch, "__version__", version)
+        with torch_engines._compiling(PRECISIONS["fp16"], "a-compiler"):
+            assert config.emulate_precision_casts is True
+            assert config.cpp.cxx == ("a-compiler",)
+            assert config.pattern_matcher is matcher
+        with torch_engines._compiling(PRECISIONS["fp32"], None):
+            assert (config.emulate_precision_casts, config.cpp.cxx, config.pattern_matcher) == before
+    assert (config.emulate_precision_casts, config.cpp.cxx, config.pattern_matcher) == before
 
 
 @pytest.mark.parametrize("engine", [EAGER, COMPILED], ids=lambda engine: engine.id)
