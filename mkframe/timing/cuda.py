@@ -12,11 +12,14 @@ from mkframe.timing.sampler import Block, Call
 
 _CALIBRATION_CYCLES = 2_000_000
 _MARGIN_US = 20.0
+_GROWTH = 1.25
+_LONGEST_DELAY_US = 2000.0
 
 
 class CudaPerCall:
     """With `hold`, a delay kernel in front keeps the GPU busy until the events and the call are all enqueued, so that the
-    host's pace is out of the stream time. The delay is 1.5 times the longest enqueue seen in the warm-up plus 20 us."""
+    host's pace is out of the stream time. The delay is 1.5 times the longest enqueue seen in the warm-up plus
+    20 us, and a quarter longer after every sample that the GPU reached too early."""
 
     def __init__(self, stream: torch.cuda.Stream, hold: bool) -> None:
         self._stream = stream
@@ -80,9 +83,12 @@ class CudaPerCall:
         self._start.record(self._stream)
         call()
         self._stop.record(self._stream)
-        late = self._start.query()
+        late = bool(self._start.query())
         self._stop.synchronize()
-        return perf_counter_ns() - begin, bool(late)
+        elapsed_ns = perf_counter_ns() - begin
+        if late:  # the host has slowed down since the warm-up: the next sample waits longer
+            self._delay_cycles = min(int(self._delay_cycles * _GROWTH), int(_LONGEST_DELAY_US * self._cycles_per_us))
+        return elapsed_ns, late
 
     def _enqueue_ns(self, call: Call) -> int:
         with torch.cuda.stream(self._stream):
