@@ -48,6 +48,19 @@ def test_chains_of_tf32_products_pass_as_tf32_and_fail_as_fp32(size: tuple[int, 
     assert not sums.judged(shape, "fp32", values, y).passed
 
 
+def test_operands_that_are_cut_off_instead_of_rounded_fail_as_tf32() -> None:
+    """What hardware does with float32 bits that nobody rounded."""
+
+    def cut_off(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        a, b = ((np.ascontiguousarray(v).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for v in (a, b))
+        return a @ b
+
+    shape = sums.case(257, 64, 128)
+    values = sums.inputs(shape, PRECISIONS["tf32"], 3)
+    assert sums.judged(shape, "tf32", values, sums.compute(values, PRECISIONS["tf32"], tf32_product)).passed
+    assert not sums.judged(shape, "tf32", values, sums.compute(values, PRECISIONS["tf32"], cut_off)).passed
+
+
 def test_the_excuse_is_needed_and_counted() -> None:
     shape, contract = sums.case(129, 64, 128, depth=24), PRECISIONS["fp16"]
     values = sums.inputs(shape, contract, 0)

@@ -163,6 +163,11 @@ def test_nothing_of_inductors_configuration_is_left_changed(monkeypatch: pytest.
         with torch_engines._compiling(PRECISIONS["fp32"], None):
             assert (config.emulate_precision_casts, config.cpp.cxx, config.pattern_matcher) == before
     assert (config.emulate_precision_casts, config.cpp.cxx, config.pattern_matcher) == before
+    backends = config.max_autotune_gemm_backends
+    assert "TRITON" in backends
+    with torch_engines._compiling(PRECISIONS["tf32"], None):
+        assert config.max_autotune_gemm_backends == "ATEN"
+    assert config.max_autotune_gemm_backends == backends
 
 
 @pytest.mark.parametrize("engine", [EAGER, COMPILED], ids=lambda engine: engine.id)
