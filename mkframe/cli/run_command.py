@@ -9,10 +9,11 @@ from pathlib import Path
 
 from mkframe import canonical
 from mkframe.cli.progress import Progress
+from mkframe.cli.targets import shipped_targets
 from mkframe.config.app import JobResult, SweepJob, run_hydra
 from mkframe.config.nodes import Config, TargetGroup
 from mkframe.config.plugin_paths import split_plugin_paths
-from mkframe.errors import MkframeError, RunError
+from mkframe.errors import MkframeError, RunError, UsageError
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import RunPlan
 from mkframe.plan.build import build_plan
@@ -21,10 +22,11 @@ from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry
 from mkframe.report.table import table_of
 from mkframe.report.write import Written, write_report
-from mkframe.run.coordinator import run_plan
+from mkframe.run.coordinator import new_ledger, run_plan
 from mkframe.run.journal import NAME as JOURNAL
 from mkframe.run.journal import Journal
 from mkframe.run.ledger import Ledger
+from mkframe.run.resume import head_of, resume
 
 INDEX = "index.json"
 _SHOWN_REASONS = 3
@@ -44,6 +46,9 @@ def main(argv: Sequence[str]) -> int:
     plugin_paths, rest = split_plugin_paths(words, os.environ)
     registry = load_registry(plugin_paths)
     command = _RunCommand(registry, quiet=quiet or as_json, as_json=as_json)
+    folder = _folder_to_resume(rest)
+    if folder is not None:
+        return command.resume(folder, plugin_paths)
     return run_hydra(
         rest,
         registry,
@@ -52,6 +57,16 @@ def main(argv: Sequence[str]) -> int:
         finish_sweep=command.finish_sweep,
         plugin_paths=plugin_paths,
     )
+
+
+def _folder_to_resume(words: Sequence[str]) -> Path | None:
+    """The folder of `resume=FOLDER`, which takes no other override: the configuration of that run is in its journal."""
+    named = [word.removeprefix("resume=") for word in words if word.startswith("resume=")]
+    if not named:
+        return None
+    if len(words) > 1 or not named[0]:
+        raise UsageError("resume=FOLDER takes a run folder and no other override but plugin_path; the rest stands in its journal")
+    return Path(named[0]).expanduser().absolute()
 
 
 class _RunCommand:
@@ -77,19 +92,34 @@ class _RunCommand:
         if not any(case.runnable for case in plan.cases):
             _give_back(folder)
             raise RunError(f"every cell is unsupported, so there is nothing to report: {_reasons(plan)}")
-        journal = Journal(folder, plan)
         try:
-            ledger = run_plan(plan, journal, Progress(self._quiet))
+            ledger = new_ledger(plan)
+            journal = Journal(folder)
+            journal.begin(head_of(ledger))
+            return self._run(ledger, journal, folder, job.targets)
         except MkframeError:
-            journal.close()
             _give_back(folder)
             raise
-        journal.close()
-        written = write_report(folder, ledger, self._registry.workload(plan.workload))
+
+    def resume(self, folder: Path, plugin_paths: Sequence[str]) -> int:
+        """Goes on with the run in `folder`, and writes its report."""
+        resumed = resume(folder, self._registry, plugin_paths)
+        result = self._run(resumed.ledger, resumed.journal, folder, shipped_targets())
+        if result.error is not None:
+            print(f"mkframe: {result.error}", file=sys.stderr)
+        return result.exit_code
+
+    def _run(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...]) -> JobResult:
+        """Measures what is missing, then writes and shows the report."""
+        try:
+            run_plan(ledger, journal, Progress(self._quiet))
+            written = write_report(folder, ledger, self._registry.workload(ledger.plan.workload))
+        finally:
+            journal.close()
         assert written is not None, "a plan with a runnable cell leaves a report"
         code = exit_code(ledger)
-        self._show(written, job.targets, code)
-        return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger))
+        self._show(written, targets, code)
+        return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=ledger.interrupted)
 
     def finish_sweep(self, root: Path, jobs: tuple[SweepJob, ...]) -> None:
         """Writes index.json: every job with its overrides, folder, exit code, report and its SHA-256, or its error."""
@@ -126,12 +156,12 @@ def exit_code(ledger: Ledger) -> int:
     return 0 if ledger.stopped is None and all(outcome in fine for outcome in ledger.outcomes().values()) else 1
 
 
-def _summary(ledger: Ledger) -> str | None:
+def _summary(ledger: Ledger, folder: Path) -> str | None:
     """One line where the exit code is not 0."""
     if exit_code(ledger) == 0:
         return None
     if ledger.stopped is not None:
-        return f"the run ended early, {ledger.stopped}; what was measured is in the report"
+        return f"the run ended early, {ledger.stopped}; what was measured is in the report, resume={_relative(folder)} measures the rest"
     failed = [(key, outcome) for key, outcome in ledger.outcomes().items() if outcome not in (Outcome.PASSED, Outcome.UNSUPPORTED)]
     (name, case, engine), outcome = failed[0]
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
@@ -169,9 +199,11 @@ def _medians(document: dict[str, object]) -> dict[tuple[str, str, str], float]:
 
 def _give_back(folder: Path) -> None:
     """Removes a run folder in which nothing was measured; one that holds anything else stays."""
+    journal = folder / JOURNAL
     try:
-        (folder / JOURNAL).unlink(missing_ok=True)
-        folder.rmdir()
+        if journal.read_bytes().count(b"\n") <= 1:
+            journal.unlink()
+            folder.rmdir()
     except OSError:
         return
 

@@ -2,13 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any, NoReturn
 
 from mkframe.cli.show_table import show
-from mkframe.config.nodes import TargetGroup, TargetsConfig
-from mkframe.config.typed import typed
+from mkframe.cli.targets import shipped_targets
 from mkframe.errors import UnreadableError, UsageError
 from mkframe.report.table import table_of
 from mkframe.validate import validate
@@ -31,7 +28,7 @@ def main(argv: list[str]) -> int:
         options = parser.parse_args(argv)
     except SystemExit as done:  # --help
         return int(done.code or 0)
-    targets = tuple(_targets())
+    targets = shipped_targets()
     code = 0
     for path in options.reports:
         try:
@@ -52,12 +49,3 @@ def _document(path: str) -> dict[str, Any]:
     assert isinstance(data, bytes), "it was readable a moment ago"
     document: dict[str, Any] = parse(data).document
     return document
-
-
-def _targets() -> Iterator[TargetGroup]:
-    """Every target that ships with mkframe."""
-    import yaml
-
-    for entry in files("mkframe_conf").joinpath("targets").iterdir():
-        if entry.name.endswith(".yaml"):
-            yield from typed(TargetsConfig, yaml.safe_load(entry.read_text(encoding="utf-8")), f"targets/{entry.name}").groups

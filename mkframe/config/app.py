@@ -27,11 +27,13 @@ Plan = TypeVar("Plan")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobResult:
-    """The end of one job. `report` is the report's name in the job's folder, `error` one line; either may be absent."""
+    """The end of one job. `report` is the report's name in the job's folder, `error` one line; either may be absent.
+    `interrupted`: somebody asked for the end of it all."""
 
     exit_code: int
     report: str | None = None
     error: str | None = None
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,12 +134,16 @@ def _sweep(
     try:
         for number, item in enumerate(ready):
             ended.append(_run_job(number, item, root, job))
+            if ended[-1].result.interrupted:
+                break
     finally:
         finish_sweep(root, tuple(ended))
     failed = [end for end in ended if end.result.exit_code != 0]
     for end in failed:
         reason = end.result.error or f"exit code {end.result.exit_code}"
         _complain(f"job {end.number} ({' '.join(end.overrides)}) failed: {reason}")
+    if len(ended) < len(ready):
+        _complain(f"{len(ready) - len(ended)} of {len(ready)} jobs were not started")
     return 1 if failed else 0
 
 

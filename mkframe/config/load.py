@@ -63,6 +63,12 @@ def public(config: Config) -> dict[str, Any]:
     return document
 
 
+def from_public(document: Mapping[str, Any]) -> Config:
+    """The configuration that `public` made `document` of, without its targets. Raises ConfigError."""
+    targets = {"id": document["targets"], "source": "", "groups": []}
+    return typed(Config, {**document, "targets": targets})
+
+
 def _json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _json(item) for key, item in value.items()}

@@ -71,8 +71,9 @@ def check_samples(timing: TimingPlan, cells: int) -> None:
 
 
 def samples_bytes(rounds: int) -> int:
-    """What a cell takes in the samples file beside its samples: three array headers and the numbers of its rounds (int64)."""
-    return 3 * _ARRAY_HEADER_BYTES + rounds * 8
+    """What a cell takes in the samples file beside its samples: four array headers, and for each round its number and its
+    worker's (int64)."""
+    return 4 * _ARRAY_HEADER_BYTES + rounds * 16
 
 
 def machine_memory_bytes() -> int:

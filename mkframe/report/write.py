@@ -40,4 +40,6 @@ def write_report(folder: Path, ledger: Ledger, workload: Workload) -> Written | 
         raise RunError(f"the report breaks its own schema at {first.pointer}: {first.message}; every sample is in {folder / samples.file}")
     path = folder / NAME
     canonical.write_atomically(path, canonical.dumps(document).encode())
+    for older in set(folder.glob("samples-*.npz")) - {folder / samples.file}:
+        older.unlink(missing_ok=True)  # of the report that this one replaces
     return Written(path=path, report=report)

@@ -4,7 +4,7 @@ It never imports torch and never holds a CUDA context.
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import FrameType
@@ -12,12 +12,12 @@ from types import FrameType
 from mkframe.errors import DeviceError, RunError, UnreadableError
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import CasePlan, RunPlan
-from mkframe.model.report import RoundRecord
 from mkframe.run import messages as m
 from mkframe.run.journal import Journal
-from mkframe.run.ledger import CellState, Ledger
+from mkframe.run.journal_codec import Entry
+from mkframe.run.ledger import Ledger
 from mkframe.run.observer import Observer
-from mkframe.run.sources import imported_sources, merge
+from mkframe.run.sources import imported_sources
 from mkframe.run.worker_process import WorkerDied, WorkerProcess, WorkerSilent
 from mkframe.stamp import source
 
@@ -26,27 +26,33 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM, treated as Ctrl-C is."""
 
 
-def run_plan(plan: RunPlan, journal: Journal, observer: Observer) -> Ledger:
-    """Runs every block of the plan and returns what was found; `ledger.stopped` says why where not everything ran.
+def new_ledger(plan: RunPlan) -> Ledger:
+    """An empty ledger of the code as it is now: what is wrong with that must not cost a run.
+
+    Raises UsageError for a broken MKFRAME_SOURCE_COMMIT, UnreadableError for a source file that cannot be hashed.
+    """
+    return Ledger(plan, source(), imported_sources(()))
+
+
+def run_plan(ledger: Ledger, journal: Journal, observer: Observer) -> None:
+    """Measures every block of the ledger's plan that it lacks; `ledger.stopped` then says why where not everything ran.
 
     Ctrl-C, SIGTERM and a journal that cannot be written any more end the run early and keep what is there. Raises DeviceError
-    where the device cannot be used at all, RunError where no worker can be started, UsageError for a broken
-    MKFRAME_SOURCE_COMMIT.
+    where the device cannot be used at all, and RunError where no worker can be started.
     """
-    ledger = Ledger(plan, source(), imported_sources(()))  # before anything is measured: what is wrong here must not cost a run
-    coordinator = _Coordinator(plan, ledger, journal, observer)
-    observer.started(sum(len(case.runnable) for case in plan.cases) * plan.timing.rounds)
+    coordinator = _Coordinator(ledger, journal, observer)
+    observer.started(sum(ledger.plan.timing.rounds - len(state.blocks) for state in ledger.cells.values() if state.alive))
     try:
         with _sigterm_as_interrupt():
             coordinator.run()
     except KeyboardInterrupt as interrupt:
         ledger.stopped = "terminated by a signal" if isinstance(interrupt, Terminated) else "interrupted from the keyboard"
+        ledger.interrupted = True
     except UnreadableError as error:
         ledger.stopped = str(error)
     finally:
         coordinator.end_worker()
         observer.finished()
-    return ledger
 
 
 def rotated(engines: list[str], round_index: int) -> list[str]:
@@ -56,18 +62,20 @@ def rotated(engines: list[str], round_index: int) -> list[str]:
 
 
 class _Coordinator:
-    def __init__(self, plan: RunPlan, ledger: Ledger, journal: Journal, observer: Observer) -> None:
-        self._plan = plan
+    def __init__(self, ledger: Ledger, journal: Journal, observer: Observer) -> None:
+        self._plan = ledger.plan
         self._ledger = ledger
         self._journal = journal
         self._observer = observer
         self._worker: WorkerProcess | None = None
+        self._serial = max(ledger.hellos, default=-1)
         self._stage = m.Stage(engine=None, doing="starting")
 
     def run(self) -> None:
         for process in range(self._plan.timing.processes):
+            rounds = self._plan.timing.rounds_of(process)
             for case in self._plan.cases:
-                while self._missing(case, process):
+                while self._ledger.missing(case, rounds):
                     try:
                         worker = self._started(process)
                     except (RunError, DeviceError) as error:
@@ -82,11 +90,6 @@ class _Coordinator:
         if self._worker is not None:
             self._worker.stop()
             self._worker = None
-
-    def _missing(self, case: CasePlan, process: int) -> list[tuple[int, CellState]]:
-        """Blocks of this process that can still be measured, by round."""
-        rounds = self._plan.timing.rounds_of(process)
-        return [(r, state) for r in rounds for state in self._ledger.alive(case) if r not in state.blocks]
 
     def _started(self, process: int) -> WorkerProcess:
         """The worker of this process number, started if there is none."""
@@ -114,7 +117,8 @@ class _Coordinator:
             raise DeviceError(event.reason) if event.usage else RunError(f"the worker could not start: {event.reason}")
         assert isinstance(event, m.Hello), "a worker says hello first"
         self._check_card(event)
-        self._ledger.hellos.setdefault(process, event)
+        self._serial += 1
+        self._keep(event, None, process)
         return worker
 
     def _check_card(self, hello: m.Hello) -> None:
@@ -138,9 +142,9 @@ class _Coordinator:
             self._pump(worker, case, process, m.CaseClosed)
         except (WorkerDied, WorkerSilent) as fault:
             self._worker = None
-            self._blame(fault, case)
+            self._blame(fault, case, process)
             if len(self._ledger.alive(case)) == alive_before:  # nobody was guilty: do not try the same again for ever
-                self._fail(case, m.CellFailed(engine=None, outcome=Outcome.CRASHED, reason=f"the worker ended: {fault}"))
+                self._keep(m.CellFailed(engine=None, outcome=Outcome.CRASHED, reason=f"the worker ended: {fault}"), case, process)
 
     def _open(self, worker: WorkerProcess, case: CasePlan, process: int) -> None:
         engines = tuple(
@@ -158,45 +162,50 @@ class _Coordinator:
         """Takes events until one of type `until` has been taken."""
         while True:
             event = worker.next_event(self._plan.timing.cell_timeout_s)
-            self._take(event, case, process)
+            self._keep(event, case, process)
             if isinstance(event, until):
                 return
 
-    def _take(self, event: m.Event, case: CasePlan, process: int) -> None:
-        ledger = self._ledger
+    def _keep(self, event: m.Event, case: CasePlan | None, process: int) -> None:
+        """Journal first, ledger second, then whoever watches: what the ledger knows can always be rebuilt."""
+        if isinstance(event, m.CaseReady):
+            event = m.CaseReady(sources=self._news(event.sources))
+        name, index = (None, None) if case is None else case.key
+        entry = Entry(worker=self._serial, process=process, set=name, case=index, event=event)
+        dropped = 0
+        if isinstance(event, m.CellFailed) and case is not None:
+            dropped = sum(self._plan.timing.rounds - len(state.blocks) for state in self._ledger.targets(case, event.engine))
+        self._journal.write(entry)
+        self._ledger.apply(entry)
+        if case is not None:
+            self._tell(event, case, dropped)
+
+    def _news(self, sources: Mapping[str, str]) -> dict[str, str]:
+        """The files that the ledger does not know yet. Raises UnreadableError for one that changed while the run went on."""
+        known = self._ledger.sources
+        changed = next((file for file, digest in sources.items() if known.get(file, digest) != digest), None)
+        if changed is not None:
+            raise UnreadableError(f"{changed} changed while the run went on; a report holds one code: start the run again")
+        return {file: digest for file, digest in sources.items() if file not in known}
+
+    def _tell(self, event: m.Event, case: CasePlan, dropped: int) -> None:
         match event:
             case m.Stage():
                 self._stage = event
                 self._observer.doing(case, event.engine, event.doing)
-            case m.CellReady():
-                ledger.ready(case, event, process)
-            case m.CellClosed():
-                ledger.cells[(*case.key, event.engine)].keep_worst(event.check, event.checks)
             case m.CellFailed():
-                self._fail(case, event)
-            case m.CaseReady():
-                ledger.sources = merge(ledger.sources, event.sources)
+                self._observer.blocks_dropped(dropped)
+                self._observer.cell_failed(case, event.engine, event.outcome, event.reason)
             case m.BlockDone():
-                self._journal.block(case, process, event)
-                ledger.cells[(*case.key, event.engine)].blocks[event.round] = event
                 self._observer.block_done()
-            case m.RoundDone():
-                ledger.rounds.append(
-                    RoundRecord(set=case.set, case=case.index, process=process, round=event.round, before=event.before, after=event.after)
-                )
 
-    def _fail(self, case: CasePlan, failed: m.CellFailed) -> None:
-        targets = self._ledger.alive(case) if failed.engine is None else [self._ledger.cells[(*case.key, failed.engine)]]
-        self._observer.blocks_dropped(sum(self._plan.timing.rounds - len(state.blocks) for state in targets))
-        self._ledger.fail(case, failed)
-        self._observer.cell_failed(case, failed.engine, failed.outcome, failed.reason)
-
-    def _blame(self, fault: WorkerDied | WorkerSilent, case: CasePlan) -> None:
+    def _blame(self, fault: WorkerDied | WorkerSilent, case: CasePlan, process: int) -> None:
         """The engine that the worker was busy with is the guilty one, unless it has failed already."""
         stage = self._stage
         outcome = Outcome.TIMEOUT if isinstance(fault, WorkerSilent) else Outcome.CRASHED
         if stage.engine is None or self._ledger.cells[(*case.key, stage.engine)].alive:
-            self._fail(case, m.CellFailed(engine=stage.engine, outcome=outcome, reason=f"the worker ended while {stage.doing}: {fault}"))
+            reason = f"the worker ended while {stage.doing}: {fault}"
+            self._keep(m.CellFailed(engine=stage.engine, outcome=outcome, reason=reason), case, process)
 
 
 @contextmanager

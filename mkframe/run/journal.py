@@ -1,56 +1,98 @@
-"""The journal of a run: one line per finished block, on disk before the next block starts."""
+"""The journal of a run: one line per event that the report rests on, on disk before anything else happens.
 
+Its unit is the block: case x process x round x engine. The run folder's lock is a lock on this file.
+"""
+
+import fcntl
+import json
 import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from mkframe import canonical
 from mkframe.errors import UnreadableError
-from mkframe.model.plan import CasePlan, RunPlan
-from mkframe.run.messages import BlockDone
+from mkframe.run.journal_codec import JOURNALLED, Entry, decode, encode
 
 NAME = "journal.jsonl"
 FORMAT = "journal/1"
 
 
 class Journal:
-    """Append-only. The first line says which plan the blocks belong to.
+    """Append-only and exclusive: one process writes a journal at a time, and its lock ends with that process.
 
-    Raises UnreadableError where the folder cannot be written, or the disk is full.
+    Raises UnreadableError where the folder cannot be written, the disk is full, or another run holds the journal.
     """
 
-    def __init__(self, folder: Path, plan: RunPlan) -> None:
+    def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
         try:
-            self._file: IO[str] = self._path.open("a", encoding="utf-8")
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except OSError as error:
-            raise UnreadableError(
-                f"cannot write in the run folder {folder}: {error.strerror}; choose another with hydra.run.dir=..."
-            ) from error
-        self._append({"format": FORMAT, "workload": plan.workload, "config_sha256": canonical.digest(dict(plan.config))})
+            raise UnreadableError(f"cannot write {self._path}: {error.strerror}; choose another folder with out=DIR") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise UnreadableError(f"{folder} belongs to a run that is still going on; wait for it, or stop it") from error
 
-    def block(self, case: CasePlan, process: int, block: BlockDone) -> None:
-        """One finished block: times in ms, every sample."""
-        self._append(
-            {
-                "set": case.set,
-                "case": case.index,
-                "process": process,
-                "round": block.round,
-                "engine": block.engine,
-                "late": block.late,
-                "stream_ms": block.stream_ms.tolist(),
-                "host_ms": block.host_ms.tolist(),
-            }
-        )
+    def begin(self, head: Mapping[str, Any]) -> None:
+        """Writes the first line: what the blocks belong to."""
+        self._append({"format": FORMAT, **head})
+
+    def write(self, entry: Entry) -> None:
+        """Appends an event, if the report rests on it, and waits until it is on disk."""
+        if type(entry.event).__name__ in JOURNALLED:
+            self._append(encode(entry))
 
     def close(self) -> None:
-        self._file.close()
+        os.close(self._descriptor)
 
-    def _append(self, entry: dict[str, object]) -> None:
+    def read(self) -> "Recorded":
+        """What the journal holds. A last line that was cut short by a crash is removed: its block counts as not measured.
+
+        Raises UnreadableError for anything else that is no journal.
+        """
+        data = self._path.read_bytes()
+        whole, _, torn = data.rpartition(b"\n")
+        if torn:
+            os.ftruncate(self._descriptor, len(data) - len(torn))
+        if not whole:
+            raise UnreadableError(f"{self._path} is empty: nothing was measured there; start the run again")
+        head, *lines = list(self._documents(whole))
+        if head.get("format") != FORMAT:
+            raise UnreadableError(f"{self._path} does not begin as a journal of this version ({FORMAT}); it cannot be resumed")
+        entries = tuple(decode(line, f"{self._path}, line {number}") for number, line in enumerate(lines, start=2))
+        return Recorded(head=head, entries=entries)
+
+    def _documents(self, data: bytes) -> Iterator[dict[str, Any]]:
+        for number, line in enumerate(data.split(b"\n"), start=1):
+            try:
+                document = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise UnreadableError(f"{self._path}, line {number} is not JSON; the run cannot be resumed") from error
+            if not isinstance(document, dict):
+                raise UnreadableError(f"{self._path}, line {number} is no object; the run cannot be resumed")
+            yield document
+
+    def _append(self, document: dict[str, Any]) -> None:
+        data = memoryview(canonical.line(document).encode())
+        size = os.fstat(self._descriptor).st_size
         try:
-            self._file.write(canonical.line(entry))
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            os.fsync(self._descriptor)
         except OSError as error:
-            raise UnreadableError(f"cannot write {self._path}: {error.strerror}; free some space and run again") from error
+            os.ftruncate(self._descriptor, size)  # half a line would hide what comes after it
+            raise UnreadableError(
+                f"cannot write {self._path}: {error.strerror}; free some space, then resume={self._path.parent}"
+            ) from error
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recorded:
+    """A journal as it was read: its first line, and its events in order."""
+
+    head: Mapping[str, Any]
+    entries: tuple[Entry, ...]

@@ -1,8 +1,7 @@
-"""What a run has found out so far, cell by cell. Mutable, owned by the coordinator alone; the report is built from it."""
+"""What a run has found out so far, cell by cell. It changes by events alone, so that a journal rebuilds it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,8 @@ from mkframe.model.outcome import Outcome
 from mkframe.model.plan import CasePlan, CellPlan, RunPlan
 from mkframe.model.report import CheckRecord, RoundRecord
 from mkframe.run import messages as m
+from mkframe.run.journal_codec import Entry
+from mkframe.run.sources import merge
 from mkframe.stamp import Source
 from mkframe.stats import Samples
 
@@ -19,7 +20,11 @@ Key = tuple[str, int, str]
 
 @dataclass(slots=True)
 class CellState:
-    """One cell while it runs. `blocks` by round; `nodes` by process, since two processes may compile different kernels."""
+    """One cell while it runs.
+
+    `blocks` and `workers` by round: the samples, and the serial number of the worker that took them. `nodes` by worker,
+    since two processes may compile different kernels. `closed`: the output of its last timed call was checked.
+    """
 
     plan: CellPlan
     case: CasePlan
@@ -30,6 +35,8 @@ class CellState:
     ready: m.CellReady | None = None
     nodes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     blocks: dict[int, m.BlockDone] = field(default_factory=dict)
+    workers: dict[int, int] = field(default_factory=dict)
+    closed: bool = True
 
     @property
     def key(self) -> Key:
@@ -44,6 +51,10 @@ class CellState:
         rounds = [self.blocks[index] for index in sorted(self.blocks)]
         return np.stack([block.stream_ms for block in rounds]), np.stack([block.host_ms for block in rounds])
 
+    def round_workers(self) -> tuple[int, ...]:
+        """The worker of each finished round, rounds in order."""
+        return tuple(self.workers[index] for index in sorted(self.workers))
+
     def keep_worst(self, check: CheckRecord | None, checks: tuple[str, ...]) -> None:
         """Takes over the evidence of one more process; the worst comparison stands."""
         self.checks = max(self.checks, checks, key=len)
@@ -54,8 +65,8 @@ class CellState:
 class Ledger:
     """All cells of a plan, the clocks of its rounds, and what the workers said of the device.
 
-    `source` is the commit that runs, `sources` the SHA-256 of every file of it that took part; `stopped` tells why a run
-    ended early.
+    `source` is the commit that runs, `sources` the SHA-256 of every file of it that took part; `hellos` by worker serial;
+    `stopped` tells why a run ended early, `interrupted` whether somebody asked for it.
     """
 
     def __init__(self, plan: RunPlan, source: Source, sources: Mapping[str, str]) -> None:
@@ -63,6 +74,7 @@ class Ledger:
         self.source = source
         self.sources = sources
         self.cells: dict[Key, CellState] = {}
+        self._cases = {case.key: case for case in plan.cases}
         for case, cell in plan.cells():
             state = CellState(plan=cell, case=case)
             if cell.unsupported is not None:
@@ -71,6 +83,50 @@ class Ledger:
         self.rounds: list[RoundRecord] = []
         self.hellos: dict[int, m.Hello] = {}
         self.stopped: str | None = None
+        self.interrupted = False
+
+    def apply(self, entry: Entry) -> None:
+        """Takes over one event. Raises KeyError for a cell that is not in the plan."""
+        event = entry.event
+        if isinstance(event, m.Hello):
+            self.hellos[entry.worker] = event
+            return
+        if isinstance(event, m.CaseReady):
+            self.sources = merge(self.sources, event.sources)
+            return
+        if entry.set is not None and entry.case is not None:
+            self._apply_to_case(self._cases[entry.set, entry.case], entry)
+
+    def _apply_to_case(self, case: CasePlan, entry: Entry) -> None:
+        match entry.event:
+            case m.CellReady() as event:
+                state = self._cell(case, event.engine)
+                state.ready = state.ready or event
+                state.keep_worst(event.check, event.checks)
+                if event.nodes is not None:
+                    state.nodes[entry.worker] = event.nodes
+            case m.CellClosed() as event:
+                state = self._cell(case, event.engine)
+                state.closed = True
+                state.keep_worst(event.check, event.checks)
+            case m.CellFailed() as event:
+                for state in self.targets(case, event.engine):
+                    state.failure, state.reason = event.outcome, event.reason
+                    state.keep_worst(event.check, event.checks)
+            case m.BlockDone() as event:
+                state = self._cell(case, event.engine)
+                state.blocks[event.round], state.workers[event.round] = event, entry.worker
+                state.closed = False
+            case m.RoundDone() as event:
+                self.rounds.append(
+                    RoundRecord(
+                        set=case.set, case=case.index, process=entry.process, round=event.round, before=event.before, after=event.after
+                    )
+                )
+
+    def targets(self, case: CasePlan, engine: str | None) -> list[CellState]:
+        """The cells that a failure ends: one engine's, or all of the case that are alive."""
+        return self.alive(case) if engine is None else [self._cell(case, engine)]
 
     def of_case(self, case: CasePlan) -> Iterator[CellState]:
         for cell in case.cells:
@@ -80,29 +136,22 @@ class Ledger:
         """The cells of a case that have not failed, in the order of the plan."""
         return [state for state in self.of_case(case) if state.alive]
 
-    def fail(self, case: CasePlan, failed: m.CellFailed) -> None:
-        """Ends one cell (or, without an engine, all cells of the case that are alive). Its samples stay, its timings are void."""
-        targets = self.alive(case) if failed.engine is None else [self.cells[(*case.key, failed.engine)]]
-        for state in targets:
-            state.failure, state.reason = failed.outcome, failed.reason
-            state.keep_worst(failed.check, failed.checks)
-
-    def ready(self, case: CasePlan, ready: m.CellReady, process: int) -> None:
-        state = self.cells[(*case.key, ready.engine)]
-        state.ready = state.ready or ready
-        state.keep_worst(ready.check, ready.checks)
-        if ready.nodes is not None:
-            state.nodes[process] = ready.nodes
+    def missing(self, case: CasePlan, rounds: tuple[int, ...]) -> bool:
+        """Whether a cell that is alive lacks a block of these rounds, or has one whose last output is unchecked."""
+        return any(not state.closed or any(r not in state.blocks for r in rounds) for state in self.alive(case))
 
     def outcome(self, state: CellState) -> Outcome:
-        """The end of a cell as things stand: a cell without all of its blocks is incomplete."""
+        """The end of a cell as things stand: a cell without all of its blocks, or unchecked after them, is incomplete."""
         if state.failure is not None:
             return state.failure
-        return Outcome.PASSED if len(state.blocks) == self.plan.timing.rounds else Outcome.INCOMPLETE
+        return Outcome.PASSED if state.closed and len(state.blocks) == self.plan.timing.rounds else Outcome.INCOMPLETE
 
     def outcomes(self) -> dict[Key, Outcome]:
         return {key: self.outcome(state) for key, state in self.cells.items()}
 
+    def _cell(self, case: CasePlan, engine: str) -> CellState:
+        return self.cells[(*case.key, engine)]
 
-def _badness(check: CheckRecord) -> tuple[Any, ...]:
+
+def _badness(check: CheckRecord) -> tuple[int, float]:
     return check.violations, check.max_abs_error

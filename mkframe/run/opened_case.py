@@ -44,6 +44,7 @@ class OpenedCase:
         self._registry = registry
         self._device = device
         self._cells: dict[str, _Cell] = {}
+        self._timed: set[str] = set()
         self._data: CaseData | None = None
         self._shared: Tensors = {}
 
@@ -113,12 +114,15 @@ class OpenedCase:
 
     def _block(self, name: str, round_index: int) -> None:
         run, sampler = self._cells[name].bound.run, self._device.sampler
+        self._timed.add(name)
         sampler.warm_up(run, self._timing.warmups)
         block = sampler.sample(run, self._timing.samples_per_round)
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
 
     def _close_cell(self, name: str) -> None:
         cell = self._cells[name]
+        if name not in self._timed:  # its blocks were measured by a worker that is gone: check a call made as those were
+            self._device.sampler.warm_up(cell.bound.run, self._timing.warmups + 1)
         check_after_timing(cell.bound, self._drawn(), cell.evidence)
         self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))
 
