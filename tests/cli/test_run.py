@@ -24,6 +24,12 @@ def only_report(folder: Path) -> tuple[Path, dict[str, Any]]:
     return path, json.loads(path.read_text())
 
 
+def blocks_in(journal: Path) -> list[dict[str, Any]]:
+    """The finished blocks of a journal, whose last line may be in the making."""
+    lines = [line for line in journal.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    return [entry for entry in map(json.loads, lines[1:]) if entry["event"] == "BlockDone"]
+
+
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of one run with three engines, shared by the tests that only read it."""
@@ -71,7 +77,8 @@ def test_every_figure_is_rebuilt_from_the_samples_file(comparison: Path) -> None
 
 def test_the_journal_holds_every_block_once(comparison: Path) -> None:
     path, document = only_report(comparison)
-    head, *blocks = [json.loads(line) for line in (path.parent / "journal.jsonl").read_text().splitlines()]
+    head, *entries = [json.loads(line) for line in (path.parent / "journal.jsonl").read_text().splitlines()]
+    blocks = [entry for entry in entries if entry["event"] == "BlockDone"]
     assert head["config_sha256"] == document["mkframe"]["config_sha256"]
     keys = [(b["set"], b["case"], b["engine"], b["round"]) for b in blocks]
     engines = ("persistent", "conventional", "torch-cublas")
@@ -81,7 +88,7 @@ def test_the_journal_holds_every_block_once(comparison: Path) -> None:
 
 def test_engines_are_rotated_by_one_position_per_round(comparison: Path) -> None:
     path, _ = only_report(comparison)
-    blocks = [json.loads(line) for line in (path.parent / "journal.jsonl").read_text().splitlines()][1:]
+    blocks = blocks_in(path.parent / "journal.jsonl")
     orders = {r: [b["engine"] for b in blocks if (b["case"], b["round"]) == (0, r)] for r in range(3)}
     assert orders[1] == orders[0][1:] + orders[0][:1]
     assert orders[2] == orders[0][2:] + orders[0][:2]
@@ -208,7 +215,7 @@ def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, number: signa
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         journal = _wait_for(tmp_path, "outputs/*/journal.jsonl", process)
         deadline = time.monotonic() + 120
-        while len(journal.read_text().splitlines()) < 5 and time.monotonic() < deadline:
+        while len(blocks_in(journal)) < 4 and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
@@ -217,7 +224,7 @@ def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, number: signa
     _, document = only_report(tmp_path)
     assert document["mkframe"]["incomplete"] is True
     assert document["limitations"][0].startswith("INCOMPLETE")
-    finished = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    finished = blocks_in(journal)
     arrays = np.load(next(journal.parent.glob("samples-*.npz")))
     assert len(finished) >= 4
     for block in finished:
