@@ -10,6 +10,7 @@ from mkframe.errors import MkframeError
 COMMANDS = {
     "validate": "mkframe.cli.validate_command",
     "engines": "mkframe.cli.engines_command",
+    "plan": "mkframe.cli.plan_command",
     "table": "mkframe.cli.table_command",
 }
 _RUN = "mkframe.cli.run_command"

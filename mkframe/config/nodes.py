@@ -61,7 +61,8 @@ class DeviceConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimingConfig:
-    """`auto` stands for what suits the device: hold on CUDA, 1 s of spin-up on CUDA and none on a CPU."""
+    """`auto` stands for what suits the device: hold on CUDA, 1 s of spin-up on CUDA and none on a CPU. `budget_s`: the run
+    gets fewer rounds where it would take longer than that; None: no limit."""
 
     protocol: Protocol
     rounds: int
@@ -71,6 +72,7 @@ class TimingConfig:
     hold: bool | Literal["auto"]
     spin_up_s: float | Literal["auto"]
     cell_timeout_s: float
+    budget_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -77,7 +77,10 @@ class CasePlan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunPlan:
-    """A whole run on one device. `config` is the resolved configuration without anything that names this machine."""
+    """A whole run on one device. `config` is the resolved configuration without anything that names this machine.
+
+    `notes` are what the plan decided for the user, one line each, to be told before the run.
+    """
 
     workload: str
     precision: Precision
@@ -88,6 +91,7 @@ class RunPlan:
     seeds: Mapping[str, int]
     config: Mapping[str, Any]
     plugin_paths: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def cells(self) -> Iterator[tuple[CasePlan, CellPlan]]:
         for case in self.cases:

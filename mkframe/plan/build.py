@@ -1,6 +1,7 @@
 """Configuration to plan."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from mkframe.config.load import public
@@ -10,7 +11,11 @@ from mkframe.model.device import Device
 from mkframe.model.plan import CasePlan, CellPlan, RunPlan, TimingPlan
 from mkframe.model.precision import Precision
 from mkframe.plan import memory
+from mkframe.plan.budget import rounds_within
 from mkframe.plan.engines import Selected, select, unsupported
+from mkframe.plan.estimate import estimate
+from mkframe.plan.history import load_history
+from mkframe.plan.host import measure_host
 from mkframe.plan.shapes import ShapeSet, iterate, shape_sets
 from mkframe.plugin.registry import Registry, choices
 from mkframe.plugin.workload import Workload
@@ -21,6 +26,9 @@ SPIN_UP_S = 1.0
 
 def build_plan(config: Config, registry: Registry, device: Device) -> RunPlan:
     """Everything that a run will do on `device`. Allocates nothing, imports no torch.
+
+    With `timing.budget_s` the plan and its configuration hold the number of rounds that was chosen, and no budget any more: so a
+    resumed run does not choose again.
 
     Raises ConfigError, SelectionError or PluginError; never leaves a mistake of the configuration to the run.
     """
@@ -34,7 +42,7 @@ def build_plan(config: Config, registry: Registry, device: Device) -> RunPlan:
     sets = shape_sets(config.shape, workload, most_cases=MOST_CELLS // len(engines))
     cases = _cases(sets, engines, workload, config.precision, device)
     memory.check_samples(timing, sum(len(case.runnable) for case in cases))
-    return RunPlan(
+    plan = RunPlan(
         workload=workload.id,
         precision=config.precision,
         device=device,
@@ -45,6 +53,13 @@ def build_plan(config: Config, registry: Registry, device: Device) -> RunPlan:
         config=public(config),
         plugin_paths=config.plugin_path,
     )
+    return plan if config.timing.budget_s is None else _within_budget(plan, config, workload, config.timing.budget_s)
+
+
+def _within_budget(plan: RunPlan, config: Config, workload: Workload, budget_s: float) -> RunPlan:
+    choice = rounds_within(budget_s, estimate(plan, workload, load_history(), measure_host()))
+    chosen = replace(config, timing=replace(config.timing, rounds=choice.rounds, budget_s=None))
+    return replace(plan, timing=replace(plan.timing, rounds=choice.rounds), config=public(chosen), notes=(*plan.notes, choice.note))
 
 
 def timing_plan(config: TimingConfig, device: Device) -> TimingPlan:
@@ -59,6 +74,8 @@ def timing_plan(config: TimingConfig, device: Device) -> TimingPlan:
         )
     if config.cell_timeout_s <= 0:
         raise ConfigError(f"timing.cell_timeout_s: must be above 0, not {config.cell_timeout_s:g}")
+    if config.budget_s is not None and config.budget_s <= 0:
+        raise ConfigError(f"timing.budget_s: must be above 0, not {config.budget_s:g}; null means no limit")
     if config.hold is True and not cuda:
         raise ConfigError("timing.hold: a delay in front of a sample needs a CUDA device; use auto or false")
     spin_up_s = (SPIN_UP_S if cuda else 0.0) if config.spin_up_s == "auto" else config.spin_up_s
