@@ -4,6 +4,7 @@ import json
 from time import perf_counter
 
 from mkframe.timing.cpu import CpuPerCall
+from mkframe.timing.sampler import Subject
 
 SAMPLES = 200_000
 ROUNDS = 7
@@ -15,11 +16,11 @@ def nothing() -> None:
 
 
 def main() -> None:
-    sampler = CpuPerCall()
+    timed = CpuPerCall().open(Subject(run=nothing))
     found = []
     for _ in range(ROUNDS):
         begin = perf_counter()
-        sampler.sample(nothing, SAMPLES)
+        timed.sample(SAMPLES)
         found.append((perf_counter() - begin) / SAMPLES * 1e6)
     print(json.dumps({"us_per_sample": round(sorted(found)[ROUNDS // 2], 3), "goal_us": GOAL_US}))
 

@@ -17,7 +17,9 @@ from mkframe.plugin.workload import Acceptance, Arrays, Workload
 FRESH_SEED_OFFSET = 1_000_003
 """The fresh draw of a case uses its seed plus this."""
 
-BASE, NEGATED, FRESH = "base", "negated", "fresh"
+BASE, NEGATED, FRESH, OTHER = "base", "negated", "fresh", "other"
+"""Variants of the input. OTHER is one more fresh draw, for protocols that rotate over distinct data."""
+ROTATION = (BASE, NEGATED, FRESH, OTHER)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,8 +56,9 @@ class CaseData:
         return self.workload.accepts(self.case, self.precision, right.values, outputs, right.reference)
 
 
-def draw_case(workload: Workload, case: Any, precision: Precision, seed: int) -> CaseData:
+def draw_case(workload: Workload, case: Any, precision: Precision, seed: int, *, rotation: bool = False) -> CaseData:
     """Draws a case on the CPU, computes its references, and makes sure that the workload rejects every mutant of them.
+    `rotation` adds the variant OTHER.
 
     Raises WorkloadError where a mutant passes, or where draw or reference do not give what `tensors` announces.
     """
@@ -66,10 +69,10 @@ def draw_case(workload: Workload, case: Any, precision: Precision, seed: int) ->
     dynamic = names_of(specs, Role.INPUT)
     negated = {**base, **{name: -base[name] for name in dynamic if base[name].is_floating_point()}}
     weights = {name: base[name] for name in given if name not in dynamic}
-    variants = {
-        name: _variant(workload, case, precision, {**stored, **weights}, specs)
-        for name, stored in ((BASE, base), (NEGATED, negated), (FRESH, fresh))
-    }
+    drawn = {BASE: base, NEGATED: negated, FRESH: fresh}
+    if rotation:
+        drawn[OTHER] = _stored(workload, specs, workload.draw(case, seed + 2 * FRESH_SEED_OFFSET), given)
+    variants = {name: _variant(workload, case, precision, {**stored, **weights}, specs) for name, stored in drawn.items()}
     data = CaseData(workload=workload, case=case, precision=precision, specs=specs, variants=variants)
     right = variants[BASE]
     alive = mutants.survivors(workload, case, precision, right.values, right.reference, variants[FRESH].reference)

@@ -24,12 +24,13 @@ class CheckFailed(Exception):
 
 @dataclass(kw_only=True, slots=True)
 class BoundCell:
-    """An engine bound to one case: `run` is one call of it, eager or as a graph replay."""
+    """An engine bound to one case: `call` is one call of it as it was bound, `run` the same or the replay of its graph."""
 
     engine: Engine
     launches: Launches
     tensors: Tensors
     specs: Mapping[str, Any]
+    call: Callable[[], None]
     run: Callable[[], None]
     bind_s: float
     capture_s: float | None
@@ -98,7 +99,7 @@ def bind_cell(
     launches = engine.bind(data.case, data.precision, ordered, options)
     call = callable_of(launches)
     bind_s = perf_counter() - begin
-    captured, capture_s = None, None
+    captured, capture_s, run = None, None, call
     if graph:
         assert stream is not None, "graph forms exist on CUDA devices only"
         begin = perf_counter()
@@ -106,9 +107,17 @@ def bind_cell(
         capture_s = perf_counter() - begin
         if not captured.nodes:
             raise CheckFailed("graph: the captured graph holds no node; the engine does its work outside of the stream, or does none")
-        call = captured.replay
+        run = captured.replay
     return BoundCell(
-        engine=engine, launches=launches, tensors=ordered, specs=specs, run=call, bind_s=bind_s, capture_s=capture_s, graph=captured
+        engine=engine,
+        launches=launches,
+        tensors=ordered,
+        specs=specs,
+        call=call,
+        run=run,
+        bind_s=bind_s,
+        capture_s=capture_s,
+        graph=captured,
     )
 
 
@@ -145,9 +154,9 @@ def load(tensors: Tensors, data: CaseData, variant: str) -> None:
         tensors[name].copy_(data.variants[variant].stored[name])
 
 
-def check_inputs(bound: BoundCell, data: CaseData) -> None:
+def check_inputs(bound: BoundCell, data: CaseData, variant: str = BASE) -> None:
     """Raises CheckFailed where an engine wrote an input or a weight (bit for bit, NaN or not)."""
-    for name, right in data.variants[BASE].stored.items():
+    for name, right in data.variants[variant].stored.items():
         if not torch.equal(bound.tensors[name].cpu(), right):
             raise CheckFailed(f"inputs intact: the engine wrote {name}, which is an input")
 

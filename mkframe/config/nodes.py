@@ -21,6 +21,16 @@ class Protocol(StrEnum):
     """Timing protocols."""
 
     PER_CALL = "per_call"
+    REPLAY = "replay"
+    UNROLLED = "unrolled"
+    COLD = "cold"
+
+
+class ColdMethod(StrEnum):
+    """How the caches are made cold."""
+
+    ROTATE = "rotate"
+    EVICT = "evict"
 
 
 class EnergyProtocol(StrEnum):
@@ -62,7 +72,8 @@ class DeviceConfig:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimingConfig:
     """`auto` stands for what suits the device: hold on CUDA, 1 s of spin-up on CUDA and none on a CPU. `budget_s`: the run
-    gets fewer rounds where it would take longer than that; None: no limit."""
+    gets fewer rounds where it would take longer than that; None: no limit. What follows it belongs to single protocols
+    (model.plan.TimingPlan) and is None in the others."""
 
     protocol: Protocol
     rounds: int
@@ -73,6 +84,12 @@ class TimingConfig:
     spin_up_s: float | Literal["auto"]
     cell_timeout_s: float
     budget_s: float | None = None
+    replays: int | None = None
+    k1: int | None = None
+    slope_us: float | None = None
+    sets: int | None = None
+    method: ColdMethod | None = None
+    footprint: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,8 +19,9 @@ class CapturedGraph:
         self.graph.replay()
 
 
-def capture(call: Callable[[], None], stream: torch.cuda.Stream) -> CapturedGraph:
+def capture(call: Callable[[], None], stream: torch.cuda.Stream, *, names: bool = True) -> CapturedGraph:
     """Runs `call` twice on `stream` (so that nothing is loaded or compiled lazily inside the capture), then captures it.
+    `names=False` leaves the nodes of a long graph unread.
 
     Raises whatever the capture raises: a call that synchronises or allocates outside of the graph's pool cannot be captured.
     """
@@ -32,7 +33,7 @@ def capture(call: Callable[[], None], stream: torch.cuda.Stream) -> CapturedGrap
     graph = torch.cuda.CUDAGraph(keep_graph=True)
     with torch.cuda.graph(graph, stream=stream):
         call()
-    nodes = node_names(graph.raw_cuda_graph())
+    nodes = node_names(graph.raw_cuda_graph()) if names else ()
     graph.instantiate()
     return CapturedGraph(graph, nodes)
 

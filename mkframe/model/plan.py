@@ -16,6 +16,10 @@ class TimingPlan:
 
     `spin_up_s`: light work before the first sample, so that the clocks have risen. `cell_timeout_s`: longest silence of a
     worker before the cell that it works on counts as hung.
+
+    Of single protocols: `replays` back to back in a sample; chains of `k1` and more calls that differ by at least `slope_us`,
+    rotating over at least `sets` sets of buffers; cold by `method` "rotate", over sets of `footprint` L2 caches together,
+    or "evict".
     """
 
     protocol: str
@@ -26,6 +30,26 @@ class TimingPlan:
     hold: bool
     spin_up_s: float
     cell_timeout_s: float
+    replays: int = 1
+    k1: int = 20
+    slope_us: float = 200.0
+    sets: int = 1
+    method: str | None = None
+    footprint: float = 0.0
+
+    @property
+    def chained(self) -> bool:
+        """Whether a sample is the slope between two chains of calls."""
+        return self.protocol == "unrolled" or (self.protocol == "cold" and self.method == "rotate")
+
+    @property
+    def evicts(self) -> bool:
+        """Whether every sample starts with an evicted L2."""
+        return self.protocol == "cold" and self.method == "evict"
+
+    @property
+    def cache_state(self) -> str:
+        return "cold" if self.protocol == "cold" else "warm"
 
     def process_of(self, round_index: int) -> int:
         """The process that measures a round: rounds are dealt to processes in consecutive runs of equal length."""

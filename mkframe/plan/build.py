@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from mkframe.config.load import public
-from mkframe.config.nodes import Config, TimingConfig
+from mkframe.config.nodes import Config
 from mkframe.errors import ConfigError
 from mkframe.model.device import Device
-from mkframe.model.plan import CasePlan, CellPlan, RunPlan, TimingPlan
+from mkframe.model.plan import CasePlan, CellPlan, RunPlan
 from mkframe.model.precision import Precision
 from mkframe.plan import memory
 from mkframe.plan.budget import rounds_within
@@ -17,11 +17,11 @@ from mkframe.plan.estimate import estimate
 from mkframe.plan.history import load_history
 from mkframe.plan.host import measure_host
 from mkframe.plan.shapes import ShapeSet, iterate, shape_sets
+from mkframe.plan.timing import timing_plan
 from mkframe.plugin.registry import Registry, choices
 from mkframe.plugin.workload import Workload
 
 MOST_CELLS = 100_000
-SPIN_UP_S = 1.0
 
 
 def build_plan(config: Config, registry: Registry, device: Device) -> RunPlan:
@@ -40,7 +40,7 @@ def build_plan(config: Config, registry: Registry, device: Device) -> RunPlan:
     timing = timing_plan(config.timing, device)
     engines = select(config.engine, workload.id, registry, device)
     sets = shape_sets(config.shape, workload, most_cases=MOST_CELLS // len(engines))
-    cases = _cases(sets, engines, workload, config.precision, device)
+    cases = _cases(sets, engines, workload, config.precision, device, timing.protocol)
     memory.check_samples(timing, sum(len(case.runnable) for case in cases))
     plan = RunPlan(
         workload=workload.id,
@@ -62,47 +62,11 @@ def _within_budget(plan: RunPlan, config: Config, workload: Workload, budget_s: 
     return replace(plan, timing=replace(plan.timing, rounds=choice.rounds), config=public(chosen), notes=(*plan.notes, choice.note))
 
 
-def timing_plan(config: TimingConfig, device: Device) -> TimingPlan:
-    """`auto` resolved, ranges checked. Raises ConfigError."""
-    cuda = device.kind == "cuda"
-    for name in ("rounds", "samples_per_round", "processes"):
-        _at_least(getattr(config, name), 1, name)
-    _at_least(config.warmups, 0, "warmups")
-    if config.processes > config.rounds:
-        raise ConfigError(
-            f"timing.processes: {config.processes} processes cannot share {config.rounds} rounds; use at most {config.rounds}"
-        )
-    if config.cell_timeout_s <= 0:
-        raise ConfigError(f"timing.cell_timeout_s: must be above 0, not {config.cell_timeout_s:g}")
-    if config.budget_s is not None and config.budget_s <= 0:
-        raise ConfigError(f"timing.budget_s: must be above 0, not {config.budget_s:g}; null means no limit")
-    if config.hold is True and not cuda:
-        raise ConfigError("timing.hold: a delay in front of a sample needs a CUDA device; use auto or false")
-    spin_up_s = (SPIN_UP_S if cuda else 0.0) if config.spin_up_s == "auto" else config.spin_up_s
-    if spin_up_s < 0:
-        raise ConfigError(f"timing.spin_up_s: must be at least 0, not {spin_up_s:g}")
-    return TimingPlan(
-        protocol=config.protocol.value,
-        rounds=config.rounds,
-        samples_per_round=config.samples_per_round,
-        processes=config.processes,
-        warmups=config.warmups,
-        hold=cuda if config.hold == "auto" else config.hold,
-        spin_up_s=spin_up_s,
-        cell_timeout_s=config.cell_timeout_s,
-    )
-
-
-def _at_least(value: int, least: int, name: str) -> None:
-    if value < least:
-        raise ConfigError(f"timing.{name}: must be at least {least}, not {value}")
-
-
 def _cases(
-    sets: Sequence[ShapeSet], engines: Sequence[Selected], workload: Workload, precision: Precision, device: Device
+    sets: Sequence[ShapeSet], engines: Sequence[Selected], workload: Workload, precision: Precision, device: Device, protocol: str
 ) -> tuple[CasePlan, ...]:
     machine = memory.machine_memory_bytes()
-    return tuple(_case(item, index, case, engines, workload, precision, device, machine) for item, index, case in iterate(sets))
+    return tuple(_case(item, index, case, engines, workload, precision, device, protocol, machine) for item, index, case in iterate(sets))
 
 
 def _case(
@@ -113,9 +77,10 @@ def _case(
     workload: Workload,
     precision: Precision,
     device: Device,
+    protocol: str,
     machine_bytes: int,
 ) -> CasePlan:
-    reasons = [unsupported(selected, case, precision, device) for selected in engines]
+    reasons = [unsupported(selected, case, precision, device, protocol) for selected in engines]
     runnable = [selected for selected, reason in zip(engines, reasons, strict=True) if reason is None]
     needed = memory.need(workload, case, precision, runnable)
     memory.check(needed, device, workload, shape_set.name, case, machine_bytes)

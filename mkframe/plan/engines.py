@@ -36,13 +36,15 @@ def select(config: Mapping[str, EngineConfig], workload_id: str, registry: Regis
     return tuple(_selected(engine_id, config.get(engine_id, EngineConfig()), workload_id, registry, device) for engine_id in ids)
 
 
-def unsupported(selected: Selected, case: Any, precision: Precision, device: Device) -> str | None:
+def unsupported(selected: Selected, case: Any, precision: Precision, device: Device, protocol: str = "per_call") -> str | None:
     """Why this cell cannot run, as one short clause, or None. Raises PluginError where the engine's answer is no answer."""
     engine, plan = selected.engine, selected.plan
     if device.kind not in engine.devices:
         return f"runs on {' and '.join(engine.devices)} only"
     if plan.graph and device.kind != "cuda":
         return "CUDA graphs need a CUDA device"
+    if protocol != "per_call" and not plan.graph:
+        return f"timing={protocol} is for graph forms; select {plan.id}{GRAPH_SUFFIX}"
     if precision.id not in engine.precisions:
         return f"holds {', '.join(engine.precisions)}, not {precision.id}"
     reason = asked(f"engine {engine.id}: unsupported()", engine.unsupported, case, precision, device)

@@ -26,6 +26,8 @@ class Engine(ABC):
     devices: subset of ("cpu", "cuda").
     precisions: ids of the contracts that it can hold.
     baseline: True for an engine that others are compared with.
+    overlaps: True only where calls in a row may overlap: its first launch carries a programmatic edge. Every other engine must
+        end its calls before the next one starts, or is rejected.
     limits: one line for people: what it cannot do.
     Options: a dataclass; its fields appear as `engine.ID.options.FIELD` in the configuration, typed.
 
@@ -37,6 +39,7 @@ class Engine(ABC):
     devices: tuple[str, ...] = ("cpu", "cuda")
     precisions: tuple[str, ...] = ("fp16",)
     baseline: bool = False
+    overlaps: bool = False
     limits: str = ""
     Options: ClassVar[type] = NoOptions
 

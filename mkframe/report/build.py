@@ -108,7 +108,7 @@ def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> Framew
             processes=plan.timing.processes,
             warmups=plan.timing.warmups,
             hold=plan.timing.hold,
-            cache_state="warm",
+            cache_state=plan.timing.cache_state,
             round_process=round_process,
             timer_step_ms=step_ms,
             floors=_floors(ledger),

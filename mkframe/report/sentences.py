@@ -9,6 +9,14 @@ from mkframe.model.report import FrameworkBlock
 Rule = Callable[[FrameworkBlock], str | None]
 
 
+_SAMPLE = {
+    "per_call": "one call",
+    "replay": "a number of graph replays back to back, divided by that number",
+    "unrolled": "the slope between two graphs of chained calls, per call",
+    "cold": "the slope between two graphs of chained calls over more buffers than L2 holds, or one call after L2 was evicted, as the configuration says",
+}
+
+
 def limitations(block: FrameworkBlock) -> tuple[str, ...]:
     """What the numbers do not show, one sentence per rule that applies."""
     return tuple(sentence for rule in LIMITATIONS if (sentence := rule(block)) is not None)
@@ -25,8 +33,8 @@ def data(block: FrameworkBlock) -> str:
 def protocol(block: FrameworkBlock) -> str:
     t = block.timing
     return (
-        f"Timing protocol {t.protocol}: {t.rounds} rounds of {t.samples_per_round} samples, {t.warmups} warm-up calls before each, "
-        "engines rotated by one position per round."
+        f"Timing protocol {t.protocol}: {t.rounds} rounds of {t.samples_per_round} samples, {t.warmups} warm-ups before each, "
+        f"engines rotated by one position per round; one sample is {_SAMPLE[t.protocol]}."
     )
 
 
@@ -35,8 +43,8 @@ def clock(block: FrameworkBlock) -> str:
         return "CPU run: the stream time is a clock pair right around the call, the host time a pair outside of it; no GPU took part."
     if block.timing.hold:
         return (
-            "Inputs and outputs stay on the device. Each call was enqueued behind a delay kernel: the stream time between two CUDA "
-            "events does not hold the host's pace, while the host time holds what was left of the delay."
+            "Inputs and outputs stay on the device. Everything timed was enqueued behind a delay kernel: the stream time between two "
+            "CUDA events does not hold the host's pace, while the host time holds what was left of the delay."
         )
     return "Inputs and outputs stay on the device; the stream time between two CUDA events may include idle gaps of the dispatch."
 
@@ -55,6 +63,10 @@ def processes(block: FrameworkBlock) -> str:
 
 
 def cache(block: FrameworkBlock) -> str:
+    if block.timing.cache_state == "cold":
+        return "L2 is cold for every call; the instruction cache, kernel parameters and the TLB stay warm."
+    if block.timing.protocol == "unrolled":
+        return "Calls rotate over distinct inputs and outputs and share their weights: caches are warm, and no rate here is a memory bandwidth."
     return "Every call reads the same buffers: caches are warm, and no rate here is a memory bandwidth."
 
 

@@ -10,6 +10,7 @@ import torch
 from mkframe.check.buffers import Tensors, allocate, names_of
 from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, bind_cell, check_after_timing, check_cell
+from mkframe.check.rotation import OutOfReach, Rotation, inputs_of_set, sets_for
 from mkframe.errors import WorkloadError
 from mkframe.model.outcome import Outcome
 from mkframe.model.precision import PRECISIONS
@@ -19,6 +20,7 @@ from mkframe.plugin.registry import Registry
 from mkframe.run import messages as m
 from mkframe.run.sources import imported_sources
 from mkframe.run.worker_device import WorkerDevice
+from mkframe.timing.sampler import Subject, Timed
 
 _CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
 
@@ -31,6 +33,8 @@ class DeviceLost(Exception):
 class _Cell:
     bound: BoundCell
     evidence: Evidence
+    rotation: Rotation | None = None
+    timed: Timed | None = None
 
 
 class OpenedCase:
@@ -80,7 +84,7 @@ class OpenedCase:
 
     def _draw(self, request: m.OpenCase) -> None:
         case = self._workload.Case(**request.case)
-        data = draw_case(self._workload, case, self._precision, request.seed)
+        data = draw_case(self._workload, case, self._precision, request.seed, rotation=self._timing.chained)
         given = names_of(data.specs, Role.INPUT, Role.WEIGHT)
         self._shared = allocate({name: data.specs[name] for name in given}, self._device.device)
         fill_stored(self._shared, data, given)
@@ -99,31 +103,49 @@ class OpenedCase:
         self._cells[request.id] = cell
         begin = perf_counter()
         check_cell(bound, lambda: bind(shifted=True), data, device.settle, cell.evidence)
+        check_s = perf_counter() - begin
+        if self._timing.chained:
+            cell.rotation = self._rotation(bound, lambda shared: bind_cell(engine, options, data, shared, device.stream, False))
+        cell.timed = device.sampler.open(_subject(cell))
         self._send(
             m.CellReady(
                 engine=request.id,
                 check=cell.evidence.record(),
                 checks=tuple(cell.evidence.checks),
                 bind_s=bound.bind_s,
-                check_s=perf_counter() - begin,
+                check_s=check_s,
                 capture_s=bound.capture_s,
                 nodes=bound.nodes,
-                facts=dict(bound.launches.facts),
+                facts=_facts(cell),
             )
         )
 
+    def _rotation(self, first: BoundCell, bind: Callable[[Tensors], BoundCell]) -> Rotation:
+        """Sets of buffers for a chain; the first is the cell that was checked."""
+        timing, data, stream = self._timing, self._drawn(), self._device.stream
+        assert stream is not None, "chains are for CUDA devices"
+        cold = timing.cache_state == "cold"
+        count = sets_for(data, timing.sets, timing.footprint * (self._device.hello.l2_bytes or 0) if cold else 0.0)
+        others = tuple(bind(inputs_of_set(index, data, self._shared, cold)) for index in range(1, count))
+        return Rotation(sets=(first, *others), data=data, stream=stream, may_overlap=first.engine.overlaps)
+
     def _block(self, name: str, round_index: int) -> None:
-        run, sampler = self._cells[name].bound.run, self._device.sampler
+        timed = self._cells[name].timed
+        assert timed is not None, "a cell is opened before it is timed"
         self._timed.add(name)
-        sampler.warm_up(run, self._timing.warmups)
-        block = sampler.sample(run, self._timing.samples_per_round)
+        timed.warm_up(self._timing.warmups)
+        block = timed.sample(self._timing.samples_per_round)
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
 
     def _close_cell(self, name: str) -> None:
         cell = self._cells[name]
         if name not in self._timed:  # its blocks were measured by a worker that is gone: check a call made as those were
-            self._device.sampler.warm_up(cell.bound.run, self._timing.warmups + 1)
-        check_after_timing(cell.bound, self._drawn(), cell.evidence)
+            assert cell.timed is not None, "a cell is opened before it is closed"
+            cell.timed.warm_up(self._timing.warmups + 1)
+        if cell.rotation is not None:
+            cell.rotation.check(cell.evidence, self._device.settle)
+        else:
+            check_after_timing(cell.bound, self._drawn(), cell.evidence)
         self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))
 
     def _attempt(self, engine: str | None, doing: str, work: Callable[[], Any]) -> bool:
@@ -158,6 +180,23 @@ class OpenedCase:
         return imported_sources(modules, [file for loaded in engines for file in loaded.plugin.sources()])
 
 
+def _subject(cell: _Cell) -> Subject:
+    """What the protocol sees of a cell."""
+    if cell.rotation is None:
+        return Subject(run=cell.bound.run)
+    return Subject(run=cell.bound.run, chain=cell.rotation.chain, sets=len(cell.rotation.sets))
+
+
+def _facts(cell: _Cell) -> dict[str, Any]:
+    """What the engine says, what the protocol settled on, and what the graph showed."""
+    facts = dict(cell.bound.launches.facts)
+    if cell.timed is not None:
+        facts |= dict(cell.timed.facts)
+    if cell.rotation is not None:
+        facts |= {"sets": len(cell.rotation.sets), "edges": cell.rotation.edges}
+    return facts
+
+
 def fill_stored(tensors: Tensors, data: CaseData, names: tuple[str, ...]) -> None:
     """Copies the drawn inputs and weights of a case to the device."""
     for name in names:
@@ -171,5 +210,7 @@ def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
         return Outcome.INCORRECT, text
     if isinstance(error, WorkloadError):
         return Outcome.REJECTED, text
+    if isinstance(error, OutOfReach):
+        return Outcome.UNSUPPORTED, text
     out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(word in text for word in _CPU_MEMORY_WORDS)
     return (Outcome.OOM if out_of_memory else Outcome.CRASHED), f"{type(error).__name__} while {doing}: {text or 'no message'}"[:500]

@@ -85,7 +85,7 @@ def _prepare_cpu() -> WorkerDevice:
 
 
 def _prepare_cuda(setup: WorkerSetup) -> WorkerDevice:
-    from mkframe.timing.cuda import CudaPerCall
+    from mkframe.timing.cuda import CudaSampler
 
     if not torch.cuda.is_available():
         raise DeviceError(f"device: torch {torch.__version__} cannot use CUDA here; install a CUDA build of torch, or set device=cpu")
@@ -96,12 +96,13 @@ def _prepare_cuda(setup: WorkerSetup) -> WorkerDevice:
     properties = torch.cuda.get_device_properties(0)
     stream = torch.cuda.Stream()
     spin_up(setup.timing.spin_up_s)
-    sampler = CudaPerCall(stream, setup.timing.hold)
+    l2_bytes = int(getattr(properties, "L2_cache_size", 0))
+    sampler = CudaSampler(stream, setup.timing, l2_bytes)
     hello = Hello(
         pid=os.getpid(),
         name=properties.name,
         multiprocessors=properties.multi_processor_count,
-        l2_bytes=getattr(properties, "L2_cache_size", None),
+        l2_bytes=l2_bytes or None,
         cuda=torch.version.cuda,
         threads=None,
         packages=_packages(),

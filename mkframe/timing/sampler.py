@@ -1,12 +1,25 @@
 """What every timing protocol offers to the worker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from mkframe.stats import Samples
 
 Call = Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """One cell, as a protocol sees it.
+
+    `run` is one call (for a graph form: one replay). `chain(k)` captures k calls in a row, rotating over `sets` sets of
+    buffers, and returns the replay; None where the protocol needs no chain.
+    """
+
+    run: Call
+    chain: Callable[[int], Call] | None = None
+    sets: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,14 +34,24 @@ class Block:
     late: int | None = None
 
 
+class Timed(Protocol):
+    """A cell that is ready to be timed. `facts` is what the protocol settled on for it (numbers of calls, say)."""
+
+    @property
+    def facts(self) -> Mapping[str, float]: ...
+
+    def warm_up(self, count: int) -> None:
+        """Runs what a sample runs, untimed, `count` times, and waits for it."""
+
+    def sample(self, count: int) -> Block:
+        """`count` timed samples."""
+
+
 class Sampler(Protocol):
     """A timing protocol on one device."""
 
-    def warm_up(self, call: Call, count: int) -> None:
-        """Runs `call` untimed, `count` times, and waits for it. A protocol may learn from it how long a launch takes."""
-
-    def sample(self, call: Call, count: int) -> Block:
-        """`count` timed samples of `call`."""
+    def open(self, subject: Subject) -> Timed:
+        """Captures and calibrates what the protocol needs for one cell."""
 
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         """What the clocks read around nothing, and around next to nothing: (name, "stream" or "host") -> samples in ms."""

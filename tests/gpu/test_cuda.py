@@ -59,7 +59,7 @@ def test_the_recorded_protocol_runs_without_hold(run_cli: Any, tmp_path: Path) -
     assert document["mkframe"]["timing"]["hold"] is False
     assert document["mkframe"]["cells"][0]["late_samples"] is None
     names = {(floor["name"], floor["clock"]) for floor in document["mkframe"]["timing"]["floors"]}
-    assert names == {(n, c) for n in ("empty-pair", "empty-kernel", "empty-kernel-graph") for c in ("stream", "host")}
+    assert names == {(n, c) for n in ("empty-pair", "empty-kernel", "empty-kernel-graph", "empty-kernel-slope") for c in ("stream", "host")}
     assert document["mkframe"]["rounds"][0]["before"]["sm_clock_mhz"] > 0
 
 
@@ -113,3 +113,38 @@ def test_a_device_is_found_by_its_uuid(run_cli: Any, tmp_path: Path) -> None:
     document = document_of(tmp_path)
     assert document["mkframe"]["device"]["uuid"] == uuid
     assert document["mkframe"]["device"]["multiprocessors"] > 0
+
+
+@pytest.mark.parametrize("protocol", ["replay", "unrolled", "cold"])
+def test_the_protocols_of_graphs(run_cli: Any, tmp_path: Path, protocol: str) -> None:
+    method = ("timing.method=evict",) if protocol == "cold" else ()
+    cells = run(run_cli, "nodes-graph", "torch-cublas-graph", "nodes", timing=(f"timing={protocol}", *method))
+    assert {cell["outcome"] for cell in cells.pop("nodes")} == {"unsupported"}
+    assert all(cell["outcome"] == "passed" and cell["p50_us"] > 0 for found in cells.values() for cell in found), cells
+    document = document_of(tmp_path)
+    assert document["timing"] == protocol
+    recorded = [cell for cell in document["mkframe"]["cells"] if cell["outcome"] == "passed"]
+    if protocol == "unrolled":
+        assert all(cell["facts"]["edges"] == "full" and cell["facts"]["sets"] == 4 for cell in recorded)
+        assert all(cell["checks"][-1] == "chain on poison" for cell in recorded)
+    slopes = [
+        floor for floor in document["mkframe"]["timing"]["floors"] if floor["name"] == "empty-kernel-slope" and floor["clock"] == "stream"
+    ]
+    assert all(0.2e-3 < floor["summary"]["p50_ms"] < 2e-3 for floor in slopes)
+
+
+def test_cold_by_rotation_leaves_l2(run_cli: Any, tmp_path: Path) -> None:
+    large = "shape.smoke.cases=[{rows: 4, channels: 2048, hidden: 4096}]"
+    result = run_cli(
+        "engine=torch-cublas-graph",
+        *SHORT,
+        large,
+        "timing=cold",
+        "timing.processes=1",
+        "timing.rounds=2",
+        "timing.samples_per_round=10",
+        "--json",
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    (cell,) = document_of(tmp_path)["mkframe"]["cells"]
+    assert cell["facts"]["sets"] * cell["cost"]["bytes"] >= 5 * document_of(tmp_path)["mkframe"]["device"]["l2_bytes"] * 0.9

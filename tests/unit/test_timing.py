@@ -9,23 +9,28 @@ import pytest
 from mkframe.model.device import ClockReading
 from mkframe.timing import clocks
 from mkframe.timing.cpu import CpuPerCall
+from mkframe.timing.sampler import Call, Subject, Timed
+
+
+def timed(call: Call) -> Timed:
+    return CpuPerCall().open(Subject(run=call))
 
 
 def test_one_call_is_one_sample() -> None:
     calls = []
-    block = CpuPerCall().sample(lambda: calls.append(1), 50)
+    block = timed(lambda: calls.append(1)).sample(50)
     assert len(calls) == block.stream_ms.size == block.host_ms.size == 50
     assert block.late is None
 
 
 def test_warm_up_calls_are_no_samples() -> None:
     calls = []
-    CpuPerCall().warm_up(lambda: calls.append(1), 7)
+    timed(lambda: calls.append(1)).warm_up(7)
     assert len(calls) == 7
 
 
 def test_the_host_pair_lies_outside_of_the_stream_pair() -> None:
-    block = CpuPerCall().sample(lambda: time.sleep(1e-4), 20)
+    block = timed(lambda: time.sleep(1e-4)).sample(20)
     assert np.all(block.host_ms >= block.stream_ms)
     assert np.all(block.stream_ms >= 0.1)  # milliseconds: a sleep never ends early
 
@@ -37,7 +42,7 @@ def test_a_failing_call_leaves_the_collector_as_it_was() -> None:
 
     assert gc.isenabled()
     with pytest.raises(RuntimeError):
-        CpuPerCall().sample(fail, 3)
+        timed(fail).sample(3)
     assert gc.isenabled()
 
 

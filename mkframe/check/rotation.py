@@ -1,0 +1,97 @@
+"""Several sets of buffers for one engine, so that calls in a row work on distinct data: what protocols with chains time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+
+import torch
+
+from mkframe.check.buffers import PATTERNS, Tensors, allocate, poison, read_back
+from mkframe.check.case_data import ROTATION, CaseData
+from mkframe.check.cell import BoundCell, CheckFailed, Evidence, check_inputs
+from mkframe.graph.capture import capture
+from mkframe.graph.edges import FULL, edges_between_calls
+from mkframe.model.tensors import Role
+
+MOST_SETS = 256
+
+
+class OutOfReach(Exception):
+    """One clause: why a protocol cannot time this cell."""
+
+
+@dataclass(slots=True)
+class Rotation:
+    """Set i holds the variant ROTATION[i % 4] of the input. `edges` between calls is read back from the first captured chain."""
+
+    sets: tuple[BoundCell, ...]
+    data: CaseData
+    stream: torch.cuda.Stream
+    may_overlap: bool
+    edges: str | None = None
+    longest: tuple[int, Callable[[], None]] = field(default=(0, lambda: None))
+
+    def chain(self, calls: int) -> Callable[[], None]:
+        """Captures `calls` calls in a row, set after set, and returns the replay.
+
+        Raises CheckFailed where a call may overlap the next one and the engine is not one that says so.
+        """
+
+        def run() -> None:
+            for index in range(calls):
+                self.sets[index % len(self.sets)].call()
+
+        captured = capture(run, self.stream, names=False)
+        if self.edges is None:
+            self.edges = edges_between_calls(captured.graph.raw_cuda_graph(), calls)
+            if self.edges != FULL and not self.may_overlap:
+                raise CheckFailed(
+                    "edges: the first launch of a call may start before the previous call has ended; only an engine with `overlaps` may"
+                )
+        if calls > self.longest[0]:
+            self.longest = (calls, captured.replay)
+        return captured.replay
+
+    def check(self, evidence: Evidence, settle: Callable[[], None]) -> None:
+        """Every output of the rotation, as the last timed replay left it, and after one more replay on poisoned outputs."""
+        settle()
+        self._judge(evidence, "after timing")
+        for bound in self.sets:
+            poison(bound.tensors, bound.specs, PATTERNS[0])
+        settle()
+        self.longest[1]()
+        settle()
+        self._judge(evidence, "chain on poison")
+
+    def _judge(self, evidence: Evidence, name: str) -> None:
+        used = min(len(self.sets), self.longest[0])
+        for index, bound in enumerate(self.sets[:used]):
+            variant = ROTATION[index % len(ROTATION)]
+            evidence.add(name, self.data.judge(read_back(bound.tensors, self.data.outputs), variant))
+            check_inputs(bound, self.data, variant)
+        evidence.checks = list(dict.fromkeys(evidence.checks))
+
+
+def sets_for(data: CaseData, least: int, footprint_bytes: float) -> int:
+    """How many sets: at least `least`, and so many that they hold `footprint_bytes` together, weights counted in each.
+
+    Raises OutOfReach above MOST_SETS.
+    """
+    set_bytes = sum(spec.bytes for spec in data.specs.values())
+    count = max(least, ceil(footprint_bytes / set_bytes))
+    if count > MOST_SETS:
+        raise OutOfReach(
+            f"{count} sets of {set_bytes} bytes would be needed to leave L2, and {MOST_SETS} are allowed; use timing.method=evict"
+        )
+    return count
+
+
+def inputs_of_set(index: int, data: CaseData, shared: Tensors, own_weights: bool) -> Tensors:
+    """Inputs of one set, filled with its variant; weights are the shared ones, or copies."""
+    device = next(iter(shared.values())).device
+    stored = data.variants[ROTATION[index % len(ROTATION)]].stored
+    mine = {name: data.specs[name] for name in stored if own_weights or data.specs[name].role is Role.INPUT}
+    tensors = allocate(mine, device)
+    for name, tensor in tensors.items():
+        tensor.copy_(stored[name])
+    return {name: tensors.get(name, shared[name]) for name in shared}
