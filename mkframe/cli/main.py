@@ -12,6 +12,7 @@ COMMANDS = {
     "engines": "mkframe.cli.engines_command",
     "plan": "mkframe.cli.plan_command",
     "table": "mkframe.cli.table_command",
+    "compare": "mkframe.cli.compare_command",
 }
 _RUN = "mkframe.cli.run_command"
 

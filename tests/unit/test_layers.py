@@ -12,11 +12,12 @@ LAYERS = {
     1: ("validate", "plugin"),
     2: ("config", "plan"),
     3: ("timing", "graph", "check", "energy"),
-    4: ("run", "report"),
+    4: ("run", "report", "compare"),
     5: ("cli", "__main__"),
 }
 LAYER_OF = {unit: layer for layer, units in LAYERS.items() for unit in units}
 STANDS_ALONE = ("validate", "plugin")  # these see layer 0 and nothing beside them
+SEES = {"compare": ("validate",)}  # these see layer 0 and what is named
 
 WORKER_SIDE = ("mkframe.run.worker", "mkframe.run.opened_case", "mkframe.run.worker_device")
 # Heavy or fragile packages, and the units that may import them.
@@ -143,6 +144,8 @@ def _layer_violations(imports: Imports) -> Iterator[str]:
                 yield f"{module}:{one.line}: imports {one.target} from a higher layer"
             elif unit in STANDS_ALONE and LAYER_OF[target] > 0:
                 yield f"{module}:{one.line}: imports {one.target}, but {unit} stands alone"
+            elif unit in SEES and LAYER_OF[target] > 0 and target not in SEES[unit]:
+                yield f"{module}:{one.line}: imports {one.target}, but {unit} sees only {', '.join(SEES[unit])}"
 
 
 def _cycle_violations(imports: Imports) -> Iterator[str]:
@@ -275,6 +278,7 @@ def test_a_clean_tree_has_no_violations() -> None:
             "imports mkframe.timing from a higher layer",
         ),
         ("mkframe.validate", "from mkframe.plugin import Engine", "but validate stands alone"),
+        ("mkframe.compare", "from mkframe.report import x", "but compare sees only validate"),
         ("mkframe.config", "from mkframe.plan import x", "mkframe.config: imports itself by way of other packages"),
         ("mkframe.newcomer", "", "mkframe.newcomer: belongs to no layer"),
         ("mkframe.plan", "def f():\n    import torch", "mkframe.plan:6: imports torch"),

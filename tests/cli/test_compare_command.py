@@ -1,0 +1,170 @@
+"""`mkframe compare`: exit codes, the table, the JSON document, wrong usage, and what it does not import."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit"))
+from compare_reports import Document, report, samples
+
+from mkframe.cli.main import main
+
+GRAPH = "persistent-graph"
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return report(tmp_path / "base", {(0, GRAPH): samples(20.0, 1), (1, GRAPH): samples(30.0, 2)})
+
+
+@pytest.fixture
+def slower(tmp_path: Path) -> Path:
+    return report(tmp_path / "slower", {(0, GRAPH): samples(21.0, 3), (1, GRAPH): samples(30.0, 4, spread=0.02)})
+
+
+def compare(*words: str | Path) -> int:
+    return main(["compare", *map(str, words)])
+
+
+def test_a_loss_is_one_and_a_win_is_zero(base: Path, slower: Path, capsys: Capture) -> None:
+    assert compare(base, slower) == 1
+    assert "FAILED: 1 cells SLOWER beyond 0 % or without the result that BASE has\n" in capsys.readouterr().out
+    assert compare(base, slower, "--fail-on", "10") == 0
+    assert compare(base, slower, "--fail-on=10%") == 0
+    assert compare(slower, base) == 0
+    assert "FAILED" not in capsys.readouterr().out
+
+
+def test_the_table_has_a_row_for_each_cell(base: Path, slower: Path, capsys: Capture) -> None:
+    compare(base, slower)
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0] == f"BASE {base}, recorded 2026-11-30, commit {json.loads(base.read_text())['source_commit'][:12]}"
+    rows = [line.split() for line in lines if GRAPH in line]
+    assert [row[:3] for row in rows] == [["development", "33x32x64", GRAPH], ["development", "257x64x128", GRAPH]]
+    assert [row[10] for row in rows] == ["SLOWER", "UNDECIDED:"]
+    assert float(rows[0][5]) == pytest.approx(1.05, abs=0.01)
+    assert float(rows[0][6]) < 1.05 < float(rows[0][8].rstrip(","))
+    assert lines[-2].startswith("1 SLOWER, 1 UNDECIDED; geometric mean of the ratios 1.0")
+
+
+def test_json_is_one_document(base: Path, slower: Path, capsys: Capture) -> None:
+    assert compare(base, slower, "--format", "json", "--fail-on", "2.5") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["format"], document["exit_code"], document["fail_on_percent"]) == ("compare/1", 1, 2.5)
+    assert document["counts"] == {"SLOWER": 1, "UNDECIDED": 1}
+    assert (document["base"]["path"], document["new"]["path"]) == (str(base), str(slower))
+    cell = document["cells"][0]
+    assert (cell["set"], cell["shape"], cell["engine"]) == ("development", {"rows": 33, "channels": 32, "hidden": 64}, GRAPH)
+    assert (cell["state"], cell["verdict"], cell["rests_on"], cell["floor"]) == ("compared", "SLOWER", "samples", "empty-kernel-graph")
+    assert cell["ratio"] == pytest.approx(cell["new_p50_ms"] / cell["base_p50_ms"])
+    assert cell["floors"] == pytest.approx((cell["new_p50_ms"] - cell["base_p50_ms"]) / cell["floor_ms"])
+    assert cell["ratio_low"] < cell["ratio"] < cell["ratio_high"]
+
+
+def test_a_cell_that_no_longer_passes_is_listed_and_one(base: Path, tmp_path: Path, capsys: Capture) -> None:
+    broken = report(tmp_path / "broken", {(0, GRAPH): samples(20.0, 5), (1, GRAPH): "crashed"})
+    assert compare(base, broken, "--fail-on", "50") == 1
+    out = capsys.readouterr().out
+    assert "regressed: NEW: crashed: it was crashed here" in out
+    assert "; no geometric mean: 1 cells have no ratio (--skip-failed leaves them out)" in out
+    assert compare(base, broken, "--skip-failed") == 1
+    assert "over 1 cells, 1 left out" in capsys.readouterr().out
+
+
+def test_a_refusal_is_one_line_and_two(base: Path, tmp_path: Path, capsys: Capture) -> None:
+    def edit(made: Document) -> None:
+        made["mkframe"]["timing"]["hold"] = False
+        made["mkframe"]["workload"] = "a\x1b[31m\nb"
+
+    other = report(tmp_path / "other", {(0, GRAPH): samples(20.0, 5), (1, GRAPH): samples(30.0, 6)}, edit=edit)
+    assert compare(base, other) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+    assert err.startswith("mkframe: BASE and NEW differ in what must be equal: workload: ")
+    assert err.endswith("--allow workload hold\n")
+    assert compare(base, other, "--allow", "workload", "hold") in (0, 1)
+    assert "allowed: hold: true in BASE, false in NEW\n" in capsys.readouterr().out
+    assert compare(base, other, "--allow=workload", "--allow=hold") in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "BASE, NEW"),
+        (["a.json"], "NEW"),
+        (["a.json", "b.json"], "no such file"),
+        (["a.json", "b.json", "--fail-on", "-1"], "'-1' is no percentage"),
+        (["a.json", "b.json", "--fail-on", "nan"], "'nan' is no percentage"),
+        (["a.json", "b.json", "--fail-on", "much"], "'much' is no percentage"),
+        (["a.json", "b.json", "--form", "json"], "--form"),
+        (["a.json", "b.json", "--format", "xml"], "xml"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_two(words: list[str], text: str, capsys: Capture) -> None:
+    assert compare(*words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert text in err
+
+
+def test_help_ends_0(capsys: Capture) -> None:
+    assert compare("--help") == 0
+    assert "--allow FIELD" in capsys.readouterr().out
+
+
+def test_a_file_cannot_write_control_characters_to_the_terminal(tmp_path: Path, capsys: Capture) -> None:
+    def edit(made: Document) -> None:
+        del made["mkframe"], made["timing"]
+        made["device"] = "\x1b[2Jcard\u0000"
+        (case,) = made["development"]
+        case["engines"] = {"\x1b[31m\nengine": case["engines"][GRAPH]}
+        case["shape"] = {"rows\x1b[1m": 1, "b": 2, "c": 3, "\x1b[32m\n": 4}
+        made["set\x1b[4m\n"] = made.pop("development")
+
+    def strangers(name: str) -> Path:
+        path = report(tmp_path / "ours", {(0, GRAPH): samples(20.0, 1)})
+        made: dict[str, Any] = json.loads(path.read_text())
+        edit(made)
+        path = tmp_path / name
+        path.write_text(json.dumps(made))
+        return path
+
+    assert compare(strangers("a\x1b.json"), strangers("b.json")) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\\x1b[31m\\nengine" in out
+
+
+def test_it_imports_neither_torch_nor_hydra(base: Path) -> None:
+    program = (
+        "import sys; from mkframe.cli.main import main; code = main(sys.argv[1:]); "
+        "sys.exit(' '.join({'torch', 'hydra', 'omegaconf', 'pynvml'} & set(sys.modules)) or code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, "compare", str(base), str(base)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_goes_away_gives_no_traceback(base: Path) -> None:
+    program = "import sys; from mkframe.cli.main import main; sys.stdin.read(); sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "compare", str(base), str(base)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 2

@@ -1,0 +1,117 @@
+"""Reports for the tests of compare: the conditions of a published one, cells and samples of one's own."""
+
+import copy
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkframe import stats
+from mkframe.canonical import sha256
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "outputs/published/residual-mlp-baselines-h200-per-call/report.json"
+TEMPLATE: dict[str, Any] = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+SHAPES = ({"rows": 33, "channels": 32, "hidden": 64}, {"rows": 257, "channels": 64, "hidden": 128})
+THREE = (0, 0, 1, 1, 2, 2)
+Document = dict[str, Any]
+Edit = Callable[[Document], None]
+Cells = Mapping[tuple[int, str], "stats.Samples | str"]
+"""(index of the shape, engine) -> samples (rounds, samples per round) in ms, or the outcome of a cell that did not pass."""
+
+
+def samples(median_us: float, seed: int, *, process: Sequence[int] = THREE, spread: float = 0.002, per_round: int = 50) -> "stats.Samples":
+    """Samples in ms on a clock of 32 ns: a level of its own for each process, a little for each round, 1 % of noise."""
+    generator = np.random.default_rng(seed)
+    owner = np.asarray(process)
+    levels = spread * generator.standard_normal(owner.max() + 1)[owner] + 0.001 * generator.standard_normal(owner.size)
+    times = median_us / 1e3 * np.exp(levels)[:, None] * (1 + 0.01 * generator.standard_normal((owner.size, per_round)))
+    return np.rint(times / 32e-6) * 32e-6
+
+
+def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
+    """A report of ours over the shape set `development`. Rounds are those of the first cell with samples."""
+    made = copy.deepcopy(TEMPLATE)
+    block = made["mkframe"]
+    graph, eager = (next(cell for cell in block["cells"] if cell["engine"] == name) for name in ("torch-cublas-graph", "torch-cublas"))
+    rounds, per_round = next(value.shape for value in cells.values() if not isinstance(value, str))
+    made |= {"rounds": rounds, "samples_per_round": per_round}
+    block["timing"] |= {"rounds": rounds, "samples_per_round": per_round, "round_process": list(process), "processes": len(set(process))}
+    block |= {"cells": [], "rounds": [], "verdicts": []}
+    results: dict[int, Document] = {}
+    for (case, engine), value in cells.items():
+        record = copy.deepcopy(graph if engine.endswith("-graph") else eager)
+        outcome = value if isinstance(value, str) else "passed"
+        reason = None if outcome == "passed" else f"it was {outcome} here"
+        block["cells"].append(
+            record
+            | {"set": "development", "case": case, "shape": dict(SHAPES[case]), "engine": engine}
+            | {"outcome": outcome, "reason": reason}
+        )
+        if outcome != "unsupported":
+            results.setdefault(case, {})[engine] = {"passed": outcome == "passed", "replay_changed_input": outcome == "passed"}
+        if not isinstance(value, str):
+            summary = {name: getattr(stats.summarize(value), name) for name in ("count", "p50_ms", "p95_ms", "min_ms", "max_ms", "mean_ms")}
+            results[case][engine] |= {"stream_summary": summary, "host_summary": summary}
+    made["development"] = [{"shape": dict(SHAPES[case]), "engines": engines} for case, engines in sorted(results.items())]
+    del made["assessment"]
+    return made
+
+
+def npz(cells: Cells, process: Sequence[int] = THREE, *, workers: bool = True) -> bytes:
+    """The samples file of `document(cells, process)`."""
+    arrays: dict[str, Any] = {}
+    for (case, engine), value in cells.items():
+        if not isinstance(value, str):
+            place = f"development/{case}/{engine}"
+            arrays |= {f"{place}/stream_ms": value, f"{place}/host_ms": value, f"{place}/rounds": np.arange(len(value))}
+            if workers:
+                arrays[f"{place}/workers"] = np.asarray(process)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def write(folder: Path, made: Document, data: bytes | None, name: str | None = None) -> Path:
+    """Writes a report and, where `data` is not None, the samples file that it names. `name`: what the report calls it instead.
+    Returns the path of the report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = sha256(data or b"")
+    made["mkframe"]["samples"] = {"file": name or f"samples-{digest}.npz", "sha256": digest}
+    if data is not None:
+        (folder / f"samples-{digest}.npz").write_bytes(data)
+    path = folder / "report.json"
+    path.write_text(json.dumps(made), encoding="utf-8")
+    return path
+
+
+def report(folder: Path, cells: Cells, process: Sequence[int] = THREE, *, edit: Edit | None = None, with_samples: bool = True) -> Path:
+    """A report in `folder`, changed by `edit` before it is written, with its samples file unless told otherwise."""
+    made = document(cells, process)
+    if edit is not None:
+        edit(made)
+    return write(folder, made, npz(cells, process) if with_samples else None)
+
+
+def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """An archive of raw members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def array(values: Any) -> bytes:
+    """One .npy file."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.asarray(values))
+    return buffer.getvalue()
+
+
+def foreign(made: Document) -> None:
+    """Turns a report into one of somebody else: no `mkframe` block, no protocol."""
+    del made["mkframe"], made["timing"]
