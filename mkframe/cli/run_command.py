@@ -23,6 +23,7 @@ from mkframe.plugin.registry import Registry
 from mkframe.report.table import table_of
 from mkframe.report.write import Written, write_report
 from mkframe.run.coordinator import new_ledger, run_plan
+from mkframe.run.device_lock import device_lock
 from mkframe.run.journal import NAME as JOURNAL
 from mkframe.run.journal import Journal
 from mkframe.run.ledger import Ledger
@@ -112,7 +113,8 @@ class _RunCommand:
     def _run(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...]) -> JobResult:
         """Measures what is missing, then writes and shows the report."""
         try:
-            run_plan(ledger, journal, Progress(self._quiet))
+            with device_lock(ledger.plan.device, ledger.plan.wait_s, self._tell):
+                run_plan(ledger, journal, Progress(self._quiet))
             written = write_report(folder, ledger, self._registry.workload(ledger.plan.workload))
         finally:
             journal.close()

@@ -55,7 +55,7 @@ def check_precision(precision: Precision) -> None:
 def public(config: Config) -> dict[str, Any]:
     """The configuration for the report: JSON types, without folders, plugin paths and the device's UUID."""
     document: dict[str, Any] = _json(asdict(config))
-    del document["out"], document["plugin_path"], document["device"]["uuid"]
+    del document["out"], document["plugin_path"], document["device"]["uuid"], document["device"]["wait_s"]
     document["targets"] = config.targets.id
     for engine in document["engine"].values():
         if engine["select"] is None:

@@ -61,12 +61,14 @@ class EngineConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeviceConfig:
-    """`index` counts visible devices from 0; `uuid` is the beginning of the driver's UUID; `card` is what it must be."""
+    """`index` counts visible devices from 0; `uuid` is the beginning of the driver's UUID; `card` is what it must be;
+    `wait_s` is how long to wait for another run on the same GPU, in seconds."""
 
     kind: DeviceKind
     index: int | None = None
     uuid: str | None = None
     card: DeviceCard | None = None
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

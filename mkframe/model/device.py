@@ -44,10 +44,14 @@ class DeviceCard:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClockReading:
-    """Clocks and limits at one moment. On a CPU only `sm_clock_mhz` (its core clock) may be known."""
+    """Clocks and limits at one moment. On a CPU only `sm_clock_mhz` (its core clock) may be known.
+
+    `other_processes`: how many processes beside the worker compute on the GPU; None where the driver does not tell them apart.
+    """
 
     sm_clock_mhz: float | None = None
     memory_clock_mhz: float | None = None
     temperature_c: float | None = None
     power_w: float | None = None
     throttle_reasons: int | None = None
+    other_processes: int | None = None

@@ -115,6 +115,7 @@ class RunPlan:
     seeds: Mapping[str, int]
     config: Mapping[str, Any]
     plugin_paths: tuple[str, ...] = ()
+    wait_s: float = 0.0
     notes: tuple[str, ...] = ()
 
     def cells(self) -> Iterator[tuple[CasePlan, CellPlan]]:

@@ -52,6 +52,7 @@ def build_plan(config: Config, registry: Registry, device: Device) -> RunPlan:
         seeds={item.name: item.seed for item in sets},
         config=public(config),
         plugin_paths=config.plugin_path,
+        wait_s=_waiting(config.device.wait_s),
     )
     return plan if config.timing.budget_s is None else _within_budget(plan, config, workload, config.timing.budget_s)
 
@@ -60,6 +61,12 @@ def _within_budget(plan: RunPlan, config: Config, workload: Workload, budget_s: 
     choice = rounds_within(budget_s, estimate(plan, workload, load_history(), measure_host()))
     chosen = replace(config, timing=replace(config.timing, rounds=choice.rounds, budget_s=None))
     return replace(plan, timing=replace(plan.timing, rounds=choice.rounds), config=public(chosen), notes=(*plan.notes, choice.note))
+
+
+def _waiting(wait_s: float) -> float:
+    if wait_s < 0:
+        raise ConfigError(f"device.wait_s: must be at least 0, not {wait_s:g}")
+    return wait_s
 
 
 def _cases(

@@ -128,6 +128,8 @@ def _cell(ledger: Ledger, workload: Workload, round_process: tuple[int, ...], st
     reason = state.reason
     if outcome is Outcome.INCOMPLETE:
         reason = f"{len(state.blocks)} of {ledger.plan.timing.rounds} rounds were measured: {ledger.stopped}"
+    if outcome is Outcome.UNSTABLE:
+        reason = "; ".join(ledger.instability(state))
     interval = None
     if outcome is Outcome.PASSED:
         medians = stats.bootstrap_medians(state.samples()[0], round_process, np.random.default_rng(len(state.key[2])))

@@ -13,7 +13,10 @@ _SAMPLE = {
     "per_call": "one call",
     "replay": "a number of graph replays back to back, divided by that number",
     "unrolled": "the slope between two graphs of chained calls, per call",
-    "cold": "the slope between two graphs of chained calls over more buffers than L2 holds, or one call after L2 was evicted, as the configuration says",
+    "cold": (
+        "the slope between two graphs of chained calls over more buffers than L2 holds, or one call after L2 was evicted, "
+        "as the configuration says"
+    ),
 }
 
 
@@ -66,7 +69,10 @@ def cache(block: FrameworkBlock) -> str:
     if block.timing.cache_state == "cold":
         return "L2 is cold for every call; the instruction cache, kernel parameters and the TLB stay warm."
     if block.timing.protocol == "unrolled":
-        return "Calls rotate over distinct inputs and outputs and share their weights: caches are warm, and no rate here is a memory bandwidth."
+        return (
+            "Calls rotate over distinct inputs and outputs and share their weights: caches are warm, and no rate here is a "
+            "memory bandwidth."
+        )
     return "Every call reads the same buffers: caches are warm, and no rate here is a memory bandwidth."
 
 

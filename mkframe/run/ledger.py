@@ -11,6 +11,7 @@ from mkframe.model.report import CheckRecord, RoundRecord
 from mkframe.run import messages as m
 from mkframe.run.journal_codec import Entry
 from mkframe.run.sources import merge
+from mkframe.run.stability import RoundKey, unstable_rounds
 from mkframe.stamp import Source
 from mkframe.stats import Samples
 
@@ -81,6 +82,7 @@ class Ledger:
                 state.failure, state.reason = Outcome.UNSUPPORTED, cell.unsupported
             self.cells[state.key] = state
         self.rounds: list[RoundRecord] = []
+        self._judged: tuple[int, dict[RoundKey, str]] = (0, {})
         self.hellos: dict[int, m.Hello] = {}
         self.stopped: str | None = None
         self.interrupted = False
@@ -144,7 +146,20 @@ class Ledger:
         """The end of a cell as things stand: a cell without all of its blocks, or unchecked after them, is incomplete."""
         if state.failure is not None:
             return state.failure
-        return Outcome.PASSED if state.closed and len(state.blocks) == self.plan.timing.rounds else Outcome.INCOMPLETE
+        if not state.closed or len(state.blocks) < self.plan.timing.rounds:
+            return Outcome.INCOMPLETE
+        return Outcome.UNSTABLE if self.instability(state) else Outcome.PASSED
+
+    def instability(self, state: CellState) -> list[str]:
+        """Why rounds of this cell cannot be trusted, one clause each."""
+        bad = self._unstable()
+        return [bad[*state.case.key, index] for index in sorted(state.blocks) if (*state.case.key, index) in bad]
+
+    def _unstable(self) -> dict[RoundKey, str]:
+        """Judged anew when a round is added: what counts as slow depends on all of them."""
+        if self._judged[0] != len(self.rounds):
+            self._judged = (len(self.rounds), unstable_rounds(self.rounds))
+        return self._judged[1]
 
     def outcomes(self) -> dict[Key, Outcome]:
         return {key: self.outcome(state) for key, state in self.cells.items()}

@@ -64,6 +64,7 @@ class OpenedCase:
 
     def run_round(self, request: m.RoundRequest) -> None:
         """Times one block of each engine that is still there, in the order asked for, with clocks read around the round."""
+        self._device.wake()
         before = self._device.clocks.read()
         for name in request.engines:
             if name in self._cells:

@@ -19,6 +19,7 @@ from mkframe.timing.sampler import Sampler
 
 _PACKAGES = ("torch", "numpy", "nvidia-cutlass-dsl", "triton", "nvidia-ml-py", "hydra-core")
 _FLOOR_SAMPLES = 200
+_WAKE_S = 0.05
 
 
 class Clocks(Protocol):
@@ -34,6 +35,7 @@ class WorkerDevice:
     sampler: Sampler
     clocks: Clocks
     hello: Hello
+    wake_s: float = 0.0
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -48,6 +50,11 @@ class WorkerDevice:
         """Waits until the device has done everything. Raises what the device reports."""
         if self.stream is not None:
             torch.cuda.synchronize()
+
+    def wake(self) -> None:
+        """Light work for `wake_s` seconds, in case the clocks fell while the host drew inputs and computed references."""
+        if self.wake_s > 0:
+            spin_up(self.wake_s)
 
     def healthy(self) -> bool:
         """Whether the device still answers: an illegal access poisons a CUDA context for good."""
@@ -109,7 +116,14 @@ def _prepare_cuda(setup: WorkerSetup) -> WorkerDevice:
         floors=sampler.floors(_FLOOR_SAMPLES),
         step_ms=sampler.step_ms(),
     )
-    return WorkerDevice(device=torch.device("cuda", 0), stream=stream, sampler=sampler, clocks=NvmlClocks(setup.device_uuid), hello=hello)
+    return WorkerDevice(
+        device=torch.device("cuda", 0),
+        stream=stream,
+        sampler=sampler,
+        clocks=NvmlClocks(setup.device_uuid),
+        hello=hello,
+        wake_s=min(_WAKE_S, setup.timing.spin_up_s),
+    )
 
 
 def spin_up(seconds: float) -> None:

@@ -1,12 +1,19 @@
 """Clocks, temperature, power and throttling around a round: from NVML, or from the kernel on a CPU."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from mkframe.model.device import ClockReading
 
 _CPU_CLOCK = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
+
+
+def others(pids: Iterable[int]) -> int | None:
+    """How many of the processes on a GPU are not this one; None where this one is not among them, as in another PID namespace."""
+    found = set(pids)
+    return len(found) - 1 if os.getpid() in found else None
 
 
 class CpuClocks:
@@ -37,6 +44,7 @@ class NvmlClocks:
             temperature_c=self._or_none(lambda: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))),
             power_w=self._or_none(lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1e3),
             throttle_reasons=self._or_none(lambda: int(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle))),
+            other_processes=self._or_none(lambda: others(process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle))),
         )
 
     def _or_none(self, read: Callable[[], Any]) -> Any:
