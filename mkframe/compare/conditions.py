@@ -11,9 +11,11 @@ from mkframe.validate.finding import shown
 
 _COUNTED = frozenset(("rounds", "samples_per_round", "processes", "round_process", "timer_step_ms", "floors", "warmups", "protocol"))
 """Keys of `mkframe.timing` that the statistics take care of, or that stand elsewhere; every other one is a condition."""
+_PROTOCOL = ("method", "replays", "sets", "footprint")
+"""Keys of the configuration's `timing` that belong to single protocols and change what a sample is."""
 _DEVICE = ("kind", "name", "compute_capability", "multiprocessors", "threads")
 _PER_CELL = ("edges", "cache_state")
-FIELDS = ("device", "board", "precision", "workload", "timing", "hold", "cache_state", "edges", "shapes", "engines")
+FIELDS = ("device", "board", "precision", "workload", "timing", "hold", "cache_state", *_PROTOCOL, "edges", "shapes", "engines")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +71,8 @@ def _timing(base: Report, new: Report) -> Iterator[tuple[str, Any, Any]]:
     one, other = (report.block.get("timing", {}) for report in (base, new))
     for name in sorted((one.keys() | other.keys()) - _COUNTED):
         yield name, one.get(name, NOT_STATED), other.get(name, NOT_STATED)
+    for name in _PROTOCOL:  # None in the protocols that do not have them, absent in reports that are older than them
+        yield name, base.timing_option(name), new.timing_option(name)
 
 
 def _per_cell(base: Report, new: Report) -> Iterator[Difference]:
@@ -119,6 +123,8 @@ def _worth_knowing(base: Report, new: Report) -> Iterator[tuple[str, Any, Any]]:
     if base.block and new.block:
         yield "driver", *(report.block["device"]["driver"] for report in (base, new))
         yield "seeds", *(report.block["seeds"] for report in (base, new))
+        for name in ("k1", "slope_us"):
+            yield name, base.timing_option(name), new.timing_option(name)
         yield "warmups", *(report.block["timing"]["warmups"] for report in (base, new))
         yield "processes", *(report.block["timing"]["processes"] for report in (base, new))
     yield "rounds", base.document["rounds"], new.document["rounds"]

@@ -70,6 +70,11 @@ class Report:
         block: Mapping[str, Any] = self.document.get("mkframe") or {}
         return block
 
+    def timing_option(self, name: str) -> Any:
+        """A key of the configuration's `timing`; None where it has none."""
+        timing = self.block.get("config", {}).get("timing")
+        return timing.get(name) if isinstance(timing, dict) else None
+
     @property
     def shapes(self) -> Mapping[tuple[str, Shape], str]:
         """Every shape of every set, with its name for people."""

@@ -11,8 +11,8 @@ from mkframe.compare.report import Cell, CellKey, Report
 from mkframe.model.outcome import Verdict
 from mkframe.model.report import Summary
 
-_FLOORS = {"graph": ("empty-kernel-graph",), "eager": ("empty-kernel", "empty-call")}
-"""The floor that a cell's time stands on, by the form of its call; `empty-call` is a CPU's."""
+_FLOORS = {"slope": ("empty-kernel-slope",), "graph": ("empty-kernel-graph", "empty-call"), "eager": ("empty-kernel", "empty-call")}
+"""The floor that a cell's time stands on: of slopes, else by the form of its call; `empty-call` is a CPU's."""
 _OTHER_KERNELS = "equal sources and packages ran other kernels (autotuning chose differently): this says nothing of the sources"
 
 
@@ -82,8 +82,8 @@ def _same_sources(base: Report, new: Report, one: Cell, other: Cell) -> bool:
 
 
 def _floor(record: Mapping[str, Any], base: Report, new: Report) -> tuple[str | None, float | None]:
-    """The first floor for this form that both sessions measured on the stream clock: its median over their processes."""
-    for name in _FLOORS.get(record.get("form", ""), ()):
+    """The first floor for such a cell that both sessions measured on the stream clock: its median over their processes."""
+    for name in _FLOORS.get("slope" if _is_slope(new) else record.get("form", ""), ()):
         sides = [
             [
                 floor["summary"]["p50_ms"]
@@ -96,3 +96,9 @@ def _floor(record: Mapping[str, Any], base: Report, new: Report) -> tuple[str | 
         if len(sides) == 2 and all(sides) and (value := median([*sides[0], *sides[1]])) > 0:
             return name, float(value)
     return None, None
+
+
+def _is_slope(report: Report) -> bool:
+    """Whether a sample is the slope between two chains of calls."""
+    protocol = report.document.get("timing")
+    return protocol == "unrolled" or (protocol == "cold" and report.timing_option("method") == "rotate")

@@ -77,6 +77,24 @@ def test_the_difference_is_also_in_units_of_the_floor(tmp_path: Path) -> None:
     assert [each.floors for each in found if each] == pytest.approx([2.0, 1.0], rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "method", "floor"),
+    [("unrolled", None, "slope"), ("cold", "rotate", "slope"), ("cold", "evict", "graph"), ("replay", None, "graph")],
+)
+def test_a_slope_stands_on_the_floor_of_slopes(tmp_path: Path, protocol: str, method: str | None, floor: str) -> None:
+    def edit(made: Document) -> None:
+        made["timing"] = made["mkframe"]["timing"]["protocol"] = protocol
+        made["mkframe"]["config"]["timing"]["method"] = method
+        floors = made["mkframe"]["timing"]["floors"]
+        slope = {"name": "empty-kernel-slope", "summary": floors[0]["summary"] | {"p50_ms": 0.0006}}
+        made["mkframe"]["timing"]["floors"] = [*floors, {**floors[0], **slope}]
+
+    base = report(tmp_path / "a", {(0, GRAPH): samples(20.0, 1)}, edit=edit)
+    (cell,) = compared(base, report(tmp_path / "b", {(0, GRAPH): samples(21.0, 2)}, edit=edit)).cells
+    assert cell.compared is not None
+    assert cell.compared.floor == f"empty-kernel-{floor}"
+
+
 def test_without_floors_there_are_no_units(tmp_path: Path) -> None:
     def none(made: Document) -> None:
         made["mkframe"]["timing"]["floors"] = []
@@ -148,6 +166,10 @@ REFUSED = [
     ("timing", set_at("timing", "replay"), '"per_call" in BASE, "replay" in NEW'),
     ("hold", set_at("mkframe/timing/hold", False), "true in BASE, false in NEW"),
     ("cache_state", set_at("mkframe/timing/cache_state", "cold"), '"warm" in BASE, "cold" in NEW'),
+    ("method", set_at("mkframe/config/timing/method", "evict"), 'null in BASE, "evict" in NEW'),
+    ("replays", set_at("mkframe/config/timing/replays", 50), "null in BASE, 50 in NEW"),
+    ("sets", set_at("mkframe/config/timing/sets", 8), "null in BASE, 8 in NEW"),
+    ("footprint", set_at("mkframe/config/timing/footprint", 5.0), "null in BASE, 5.0 in NEW"),
     ("edges", set_at("mkframe/cells/0/facts", {"edges": "programmatic"}), f'"programmatic" in NEW, for development 33x32x64 {GRAPH}'),
 ]
 
@@ -168,10 +190,10 @@ def test_another_condition_is_refused_and_can_be_allowed(tmp_path: Path, field: 
 
 def test_a_key_of_timing_that_is_new_to_us_is_a_condition_too(tmp_path: Path) -> None:
     loaded = [load(report(tmp_path / name, {(0, GRAPH): samples(20.0, 1)})) for name in "ab"]
-    loaded[1].document["mkframe"]["timing"]["method"] = "evict"
-    with pytest.raises(UsageError, match=r'method: not stated in BASE, "evict" in NEW'):
+    loaded[1].document["mkframe"]["timing"]["colour"] = "red"
+    with pytest.raises(UsageError, match=r'colour: not stated in BASE, "red" in NEW'):
         require_same(*loaded, ())
-    assert len(require_same(*loaded, ["method"])) == 1
+    assert len(require_same(*loaded, ["colour"])) == 1
 
 
 def test_every_difference_is_named_at_once(tmp_path: Path) -> None:
