@@ -12,6 +12,8 @@ COMMANDS = {
     "engines": "mkframe.cli.engines_command",
     "plan": "mkframe.cli.plan_command",
     "table": "mkframe.cli.table_command",
+    "device": "mkframe.cli.device_command",
+    "doctor": "mkframe.cli.doctor_command",
     "compare": "mkframe.cli.compare_command",
 }
 _RUN = "mkframe.cli.run_command"

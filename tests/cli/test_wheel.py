@@ -46,7 +46,7 @@ def python(installed: Path, *arguments: str, **variables: str) -> str:
 def test_every_source_and_data_file_is_in_the_wheel(wheel: Path, source_copy: Path) -> None:
     expected = set()
     for name, folder, suffixes in (
-        ("mkframe", "mkframe", {".py", ".typed"}),
+        ("mkframe", "mkframe", {".py", ".typed", ".cu"}),
         ("mkframe_plugins", "plugins", {".py", ".typed"}),
         ("mkframe_conf", "conf", {".py", ".yaml"}),
         ("mkframe_schemas", "schemas", {".py", ".json"}),

@@ -11,8 +11,8 @@ LAYERS = {
     0: ("", "errors", "canonical", "stats", "stamp", "_stamp", "model"),
     1: ("validate", "plugin"),
     2: ("config", "plan"),
-    3: ("timing", "graph", "check", "energy"),
-    4: ("run", "report", "compare"),
+    3: ("timing", "graph", "check", "energy", "probe"),
+    4: ("run", "report", "doctor", "compare"),
     5: ("cli", "__main__"),
 }
 LAYER_OF = {unit: layer for layer, units in LAYERS.items() for unit in units}
@@ -22,7 +22,7 @@ SEES = {"compare": ("validate",)}  # these see layer 0 and what is named
 WORKER_SIDE = ("mkframe.run.worker", "mkframe.run.opened_case", "mkframe.run.worker_device")
 # Heavy or fragile packages, and the units that may import them.
 ALLOWED = {
-    "torch": ("timing", "graph", "check", "energy"),
+    "torch": ("timing", "graph", "check", "energy", "probe"),
     "hydra": ("config", "cli"),
     "omegaconf": ("config", "cli"),
     "pynvml": ("plan", "timing", "energy", "run"),
