@@ -11,6 +11,7 @@ COMMANDS = {
     "validate": "mkframe.cli.validate_command",
     "engines": "mkframe.cli.engines_command",
     "plan": "mkframe.cli.plan_command",
+    "conformance": "mkframe.cli.conformance_command",
     "table": "mkframe.cli.table_command",
     "device": "mkframe.cli.device_command",
     "doctor": "mkframe.cli.doctor_command",

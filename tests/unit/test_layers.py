@@ -12,14 +12,22 @@ LAYERS = {
     1: ("validate", "plugin"),
     2: ("config", "plan"),
     3: ("timing", "graph", "check", "energy", "probe"),
-    4: ("run", "report", "doctor", "compare"),
+    4: ("run", "report", "doctor", "compare", "conformance"),
     5: ("cli", "__main__"),
 }
 LAYER_OF = {unit: layer for layer, units in LAYERS.items() for unit in units}
 STANDS_ALONE = ("validate", "plugin")  # these see layer 0 and nothing beside them
 SEES = {"compare": ("validate",)}  # these see layer 0 and what is named
 
-WORKER_SIDE = ("mkframe.run.worker", "mkframe.run.opened_case", "mkframe.run.worker_device")
+WORKER_SIDE = (
+    "mkframe.run.worker",
+    "mkframe.run.opened_case",
+    "mkframe.run.worker_device",
+    "mkframe.conformance.child",
+    "mkframe.conformance.bench",
+    "mkframe.conformance.cells",
+    "mkframe.conformance.traces",
+)
 # Heavy or fragile packages, and the units that may import them.
 ALLOWED = {
     "torch": ("timing", "graph", "check", "energy", "probe"),

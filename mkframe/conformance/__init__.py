@@ -1,0 +1,1 @@
+"""What an engine of anybody must satisfy, asked one by one in processes of their own. Nothing here measures anything."""
