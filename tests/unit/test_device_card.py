@@ -15,7 +15,7 @@ from probe_fakes import HOPPER, FakeGpu
 
 from mkframe.cli.device_command import device_config, summary
 from mkframe.config.nodes import DeviceKind
-from mkframe.errors import RunError, UnreadableError, UsageError
+from mkframe.errors import DeviceError, RunError, UnreadableError, UsageError
 from mkframe.model.device import Device
 from mkframe.model.device_card import Body, MeasuredCard, Operation
 from mkframe.plan.devices import cpu
@@ -240,3 +240,14 @@ def test_wrong_usage_exits_2_with_one_line(run_cli: Any, words: tuple[str, ...])
 def test_a_device_that_is_absent_is_said_in_one_line(run_cli: Any) -> None:
     result = run_cli("device", "probe", "device.uuid=GPU-nowhere")
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+
+
+def test_a_gpu_that_torch_cannot_use_is_refused() -> None:
+    import torch
+
+    from mkframe.probe.cuda_gpu import CudaGpu
+
+    if torch.cuda.is_available():
+        pytest.skip("torch can use one here")
+    with pytest.raises(DeviceError, match="cannot use CUDA here"):
+        CudaGpu(UUID, DRIVER)
