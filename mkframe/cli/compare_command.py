@@ -6,30 +6,21 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
 
+from mkframe.cli.parser import Parser
 from mkframe.compare import Outcome, compare_reports, load, require_same
 from mkframe.compare.conditions import FIELDS
 from mkframe.compare.result import CellResult
 from mkframe.compare.text import printable
-from mkframe.errors import UsageError
 
 _HEAD = ("shape set", "shape", "engine", "BASE us", "NEW us", "ratio", "99 % interval", "floors", "verdict")
 _LEFT = (0, 1, 2, 8)
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see mkframe compare --help")
-
-
 def main(argv: list[str]) -> int:
     """Exit code 0; 1 for a cell that is SLOWER beyond --fail-on or passed in BASE and not in NEW; 2 for reports that cannot
     be read or compared, and for wrong usage."""
-    try:
-        options = _parser().parse_args(argv)
-    except SystemExit as done:  # --help
-        return int(done.code or 0)
+    options = _parser().parse_args(argv)
     base, new = load(options.base), load(options.new)
     lifted = require_same(base, new, options.allow)
     outcome = compare_reports(base, new, lifted, fail_on=options.fail_on, skip_failed=options.skip_failed)
@@ -52,12 +43,11 @@ def _print(outcome: Outcome, form: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="mkframe compare",
         description="Compares the stream times of NEW with those of BASE, cell by cell. Needs no GPU.",
         epilog="Exit code: 0; 1 for a cell SLOWER beyond --fail-on, or passed in BASE and not in NEW; 2 for reports that cannot be "
         "read or compared, and for wrong usage.",
-        allow_abbrev=False,
     )
     parser.add_argument("base", metavar="BASE", help="a comparison report")
     parser.add_argument("new", metavar="NEW", help="the comparison report that is held against it")

@@ -1,46 +1,38 @@
 """`python -m mkframe device probe`: measures one device and keeps its card."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
-from typing import NoReturn
 
+from mkframe.cli.parser import Parser
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import UsageError
 from mkframe.model.device_card import MeasuredCard, Operation
 from mkframe.plan.devices import resolve
 from mkframe.probe.cards import card_path, identity, peak_rate, save_card
 from mkframe.probe.process import measure_in_child
+from mkframe.run.device_lock import device_lock
 
 _KEYS = ("device", "device.index", "device.uuid")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see mkframe device --help")
-
-
 def main(argv: list[str]) -> int:
     """Probes a device. Exit code 0 with a card, 1 where a kernel or the process failed, 2 for wrong usage or an absent device."""
-    parser = _Parser(
+    parser = Parser(
         prog="mkframe device",
         description="Measures a device (about a minute): launch, event and barrier floors, bandwidths, clocks. Nothing is set on it.",
         epilog="Without --out the card goes to the user's cache folder, one per device and driver, where reports look for it.",
-        allow_abbrev=False,
     )
     parser.add_argument("action", choices=("probe",), help="measure one device and write its card")
     parser.add_argument("keys", nargs="*", metavar="KEY=VALUE", help="device=auto|cpu|cuda, device.index=N, device.uuid=UUID, as for a run")
     parser.add_argument("--out", metavar="FILE", help="write the card to this file instead")
     parser.add_argument("--json", action="store_true", help="print the card instead of a summary")
-    try:
-        options = parser.parse_args(argv)
-    except SystemExit as done:  # --help
-        return int(done.code or 0)
+    options = parser.parse_args(argv)
     resolved = resolve(device_config(options.keys))
     device = resolved.device
     print(resolved.note or f"device: {device.name}", file=sys.stderr)
-    document = measure_in_child(device, lambda text: print(f"  {text}", file=sys.stderr))
+    with device_lock(device, 0.0, print):
+        document = measure_in_child(device, lambda text: print(f"  {text}", file=sys.stderr))
     path = save_card(document, Path(options.out) if options.out else card_path(*identity(device)))
     if options.json:
         print(json.dumps(document, indent=2))

@@ -1,41 +1,30 @@
 """`python -m mkframe doctor`: what this machine can and cannot measure, and what to do about it."""
 
-import argparse
 import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
+from mkframe.cli.parser import Parser
 from mkframe.config.plugin_paths import split_plugin_paths
 from mkframe.doctor.examine import examinations, examine, measurable
 from mkframe.doctor.line import Line
-from mkframe.errors import UsageError
 
 _OUTPUT = "outputs"
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see mkframe doctor --help")
 
 
 def main(argv: list[str]) -> int:
     """Exit code 0, or 1 where nothing can be measured at all. Sets and changes nothing."""
     plugin_paths, rest = split_plugin_paths(argv, os.environ)
-    parser = _Parser(
+    parser = Parser(
         prog="mkframe doctor",
         description="Tells in at most 10 s what this machine can measure. plugin_path=DIR looks at a folder of plugins too.",
         epilog="Exit code: 0, or 1 where nothing can be measured.",
-        allow_abbrev=False,
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="lines for people, or one JSON document")
     parser.add_argument("--out", default=_OUTPUT, metavar="DIR", help="the folder that runs are written to (default: outputs)")
-    try:
-        options = parser.parse_args(list(rest))
-    except SystemExit as done:  # --help
-        return int(done.code or 0)
+    options = parser.parse_args(list(rest))
     lines = examine(examinations(Path(options.out).absolute(), plugin_paths, dict(os.environ)))
     kinds = measurable(lines)
     if options.format == "json":

@@ -1,15 +1,14 @@
 """`python -m mkframe engines`: what can be measured here, what cannot, and why."""
 
-import argparse
 import json
 import os
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
-from typing import Any, NoReturn
+from typing import Any
 
+from mkframe.cli.parser import Parser
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.config.plugin_paths import split_plugin_paths
-from mkframe.errors import UsageError
 from mkframe.model.device import Device
 from mkframe.model.plan import GRAPH_SUFFIX
 from mkframe.model.precision import PRECISIONS
@@ -21,20 +20,12 @@ _COLUMNS = ("engine", "workload", "devices", "precisions", "limits", "origin", "
 _SMALL = 16
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see mkframe engines --help")
-
-
 def main(argv: list[str]) -> int:
     """Lists engines, and plugins that could not be loaded. Exit code 0."""
     plugin_paths, rest = split_plugin_paths(argv, os.environ)
-    parser = _Parser(prog="mkframe engines", description="Lists engines; plugin_path=DIR adds a folder of plugins.", allow_abbrev=False)
+    parser = Parser(prog="mkframe engines", description="Lists engines; plugin_path=DIR adds a folder of plugins.")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="a table for people, or one JSON document")
-    try:
-        options = parser.parse_args(list(rest))
-    except SystemExit as done:  # --help
-        return int(done.code or 0)
+    options = parser.parse_args(list(rest))
     registry = load_registry(plugin_paths)
     device = resolve(DeviceConfig(kind=DeviceKind.AUTO)).device
     rows = list(_rows(registry, device))

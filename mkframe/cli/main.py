@@ -1,6 +1,7 @@
 """The command line: the first word picks a subcommand, everything else is a run."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -32,10 +33,17 @@ def main(argv: Sequence[str]) -> int:
         module = _RUN
     try:
         code: int = importlib.import_module(module).main(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except MkframeError as error:
         print(f"mkframe: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
+    except SystemExit as done:  # argparse, after --help
+        return int(done.code or 0)
+    except BrokenPipeError:  # whoever read our output has gone, as in `mkframe table ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         print("mkframe: interrupted", file=sys.stderr)
         return 1

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,7 +121,8 @@ class _RunCommand:
             journal.close()
         assert written is not None, "a plan with a runnable cell leaves a report"
         code = exit_code(ledger)
-        self._show(written, targets, code)
+        with suppress(BrokenPipeError):  # whoever read our output has gone; the run counts all the same
+            self._show(written, targets, code)
         return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=ledger.interrupted)
 
     def finish_sweep(self, root: Path, jobs: tuple[SweepJob, ...]) -> None:

@@ -1,33 +1,23 @@
 """`python -m mkframe table REPORT...`: prints the tables of reports again, against the targets where they apply."""
 
-import argparse
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
+from mkframe.cli.parser import Parser
 from mkframe.cli.show_table import show
 from mkframe.cli.targets import shipped_targets
-from mkframe.errors import UnreadableError, UsageError
+from mkframe.errors import UnreadableError
 from mkframe.report.table import table_of
 from mkframe.validate import validate
 from mkframe.validate.parser import parse
 from mkframe.validate.reader import SIZE_LIMIT, read_file
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see mkframe table --help")
-
-
 def main(argv: list[str]) -> int:
     """Exit code 0, or 2 for a file that is no valid comparison report."""
-    parser = _Parser(
-        prog="mkframe table", description="Prints comparison reports as tables, with targets where they apply.", allow_abbrev=False
-    )
+    parser = Parser(prog="mkframe table", description="Prints comparison reports as tables, with targets where they apply.")
     parser.add_argument("reports", nargs="+", metavar="REPORT", help="a comparison report")
-    try:
-        options = parser.parse_args(argv)
-    except SystemExit as done:  # --help
-        return int(done.code or 0)
+    options = parser.parse_args(argv)
     targets = shipped_targets()
     code = 0
     for path in options.reports:

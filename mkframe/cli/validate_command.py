@@ -6,8 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import NoReturn
 
+from mkframe.cli.parser import Parser
 from mkframe.errors import MkframeError, UsageError
 from mkframe.validate import SIZE_LIMIT, Result, validate, validate_stream
 from mkframe.validate.finding import error, readable
@@ -30,21 +30,13 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:  # the reader of our output has gone, `validate ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
-    except SystemExit as done:  # --help
-        return int(done.code or 0)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see mkframe validate --help")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="mkframe validate",
         description="Checks comparison and energy reports. Needs no GPU.",
         epilog="Exit code: 0 without errors, 1 with at least one, 2 for unreadable files, unknown formats and wrong usage.",
-        allow_abbrev=False,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a report; - is standard input")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="lines for people, or one JSON document")
