@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mkframe.cli.main import main as command_line
 from mkframe.cli.validate_command import main
 
 DATA = Path(__file__).parent.parent / "data"
@@ -105,7 +106,7 @@ def test_wrong_usage_is_one_line_and_2(argv: list[str], words: str, capsys: Capt
 
 
 def test_help_ends_0(capsys: Capture) -> None:
-    assert main(["--help"]) == 0
+    assert command_line(["validate", "--help"]) == 0
     assert "Exit code" in capsys.readouterr().out
 
 
