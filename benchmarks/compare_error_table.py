@@ -1,6 +1,6 @@
 """Error rates of the rule that ranks two medians (mkframe/stats.py), on pairs whose truth is known. Prints a table.
 
-python benchmarks/compare_error_table.py [--pairs 4000] [--seed 1]      about ten minutes; docs/compare.md quotes it
+python benchmarks/compare_error_table.py [--pairs 4000] [--seed 1]      about ten minutes alone; docs/compare.md quotes it
 
 A pair is two reports of one engine (A/A), or of one that became 5 % slower. Each process has a level of its own (standard
 deviation `spread`), each round another 0.1 %, each sample 1 % with heavy tails (Student's t with 3 degrees of freedom, and
