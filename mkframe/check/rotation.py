@@ -8,12 +8,16 @@ import torch
 
 from mkframe.check.buffers import PATTERNS, Tensors, allocate, poison, read_back
 from mkframe.check.case_data import ROTATION, CaseData
-from mkframe.check.cell import BoundCell, CheckFailed, Evidence, check_inputs
+from mkframe.check.cell import BoundCell, Evidence, check_inputs
 from mkframe.graph.capture import capture
 from mkframe.graph.edges import FULL, edges_between_calls
 from mkframe.model.tensors import Role
 
 MOST_SETS = 256
+
+
+class Overlapping(Exception):
+    """One clause: an engine whose calls may overlap, and that does not say so."""
 
 
 class OutOfReach(Exception):
@@ -34,7 +38,7 @@ class Rotation:
     def chain(self, calls: int) -> Callable[[], None]:
         """Captures `calls` calls in a row, set after set, and returns the replay.
 
-        Raises CheckFailed where a call may overlap the next one and the engine is not one that says so.
+        Raises Overlapping where a call may overlap the next one and the engine is not one that says so.
         """
 
         def run() -> None:
@@ -45,7 +49,7 @@ class Rotation:
         if self.edges is None:
             self.edges = edges_between_calls(captured.graph.raw_cuda_graph(), calls)
             if self.edges != FULL and not self.may_overlap:
-                raise CheckFailed(
+                raise Overlapping(
                     "edges: the first launch of a call may start before the previous call has ended; only an engine with `overlaps` may"
                 )
         if calls > self.longest[0]:

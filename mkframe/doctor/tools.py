@@ -14,7 +14,7 @@ from mkframe.doctor.line import Line, no, ok, warn
 
 Run = Callable[[Sequence[str], float], Ended]
 _COMPILERS = ("c++", "g++", "clang++")
-_NVRTC = "from mkframe.probe.compile import nvrtc_version; print(nvrtc_version())"
+_NVRTC = "from mkframe.graph.nvrtc import version; print(version())"
 _CUTE = "import cutlass, cutlass.cute; print(getattr(cutlass, '__version__', 'unknown'))"
 _PLUGINS = (
     "import json, sys; from mkframe.plugin.loader import load_registry; found = load_registry(sys.argv[1:]); "

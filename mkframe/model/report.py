@@ -145,7 +145,7 @@ class CostRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Interval:
-    """95 % bootstrap interval of the median stream time."""
+    """95 % interval of the median stream time: Student's t over the processes; with one process, a bootstrap over its samples."""
 
     low_ms: float
     high_ms: float

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from mkframe.errors import DeviceError
+from mkframe.graph import nvrtc
 from mkframe.graph.capture import capture
 from mkframe.graph.driver import check, driver
 from mkframe.graph.launch import callable_of
@@ -55,7 +56,7 @@ class CudaGpu:
             shared_bytes_per_block=_attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
             torch=str(torch.__version__),
             cuda=torch.version.cuda,
-            nvrtc=compile.nvrtc_version(),
+            nvrtc=nvrtc.version(),
         )
         cu = driver()
         architecture = f"sm_{properties.major}{properties.minor}"

@@ -115,14 +115,14 @@ def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> Framew
         ),
         energy=EnergyRecord(),
         samples=samples,
-        cells=tuple(map(partial(_cell, ledger, workload, round_process), ledger.cells.values())),
+        cells=tuple(map(partial(_cell, ledger, workload, step_ms), ledger.cells.values())),
         rounds=tuple(ledger.rounds),
-        verdicts=verdicts(ledger, round_process, step_ms),
+        verdicts=verdicts(ledger, step_ms),
         incomplete=ledger.stopped is not None or Outcome.INCOMPLETE in outcomes,
     )
 
 
-def _cell(ledger: Ledger, workload: Workload, round_process: tuple[int, ...], state: CellState) -> CellRecord:
+def _cell(ledger: Ledger, workload: Workload, step_ms: float | None, state: CellState) -> CellRecord:
     engine, ready = state.plan.engine, state.ready
     outcome = ledger.outcome(state)
     reason = state.reason
@@ -132,8 +132,7 @@ def _cell(ledger: Ledger, workload: Workload, round_process: tuple[int, ...], st
         reason = "; ".join(ledger.instability(state))
     interval = None
     if outcome is Outcome.PASSED:
-        medians = stats.bootstrap_medians(state.samples()[0], round_process, np.random.default_rng(len(state.key[2])))
-        low, high = stats.interval(medians)
+        low, high = stats.median_interval(state.samples()[0], state.round_workers(), step_ms, len(state.key[2]))
         interval = Interval(low_ms=low, high_ms=high)
     cost = None if outcome is Outcome.UNSUPPORTED else workload.cost(state.case.case, ledger.plan.precision)
     late = [block.late for block in state.blocks.values() if block.late is not None]

@@ -148,5 +148,6 @@ _CHECKS = (
     ("input negated", "The input was changed in place, by negation and by a fresh draw, and the same binding or capture followed it."),
     ("shifted buffers", "A second binding or capture on buffers at other addresses gave the right result."),
     ("inputs intact", "Inputs and weights were unchanged afterwards."),
+    ("producer", "Each engine was right behind a kernel that wrote its input late, in one captured graph."),
     ("after timing", "The output of the last timed call was checked."),
 )

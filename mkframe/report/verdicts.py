@@ -10,12 +10,12 @@ from mkframe.model.report import VerdictRecord
 from mkframe.run.ledger import CellState, Ledger
 
 
-def verdicts(ledger: Ledger, round_process: tuple[int, ...], step_ms: float | None) -> tuple[VerdictRecord, ...]:
+def verdicts(ledger: Ledger, step_ms: float | None) -> tuple[VerdictRecord, ...]:
     """One record for each passed engine beside the fastest passed baseline of the same form (eager or graph) and case."""
-    return tuple(record for case in ledger.plan.cases for record in _of_case(ledger, case, round_process, step_ms))
+    return tuple(record for case in ledger.plan.cases for record in _of_case(ledger, case, step_ms))
 
 
-def _of_case(ledger: Ledger, case: CasePlan, round_process: tuple[int, ...], step_ms: float | None) -> Iterator[VerdictRecord]:
+def _of_case(ledger: Ledger, case: CasePlan, step_ms: float | None) -> Iterator[VerdictRecord]:
     passed = [state for state in ledger.of_case(case) if ledger.outcome(state) is Outcome.PASSED]
     for graph in (False, True):
         of_form = [state for state in passed if state.plan.engine.graph is graph]
@@ -25,12 +25,14 @@ def _of_case(ledger: Ledger, case: CasePlan, round_process: tuple[int, ...], ste
         fastest = min(baselines, key=_p50)
         for state in of_form:
             if state is not fastest:
-                yield _record(state, fastest, round_process, step_ms)
+                yield _record(state, fastest, step_ms)
 
 
-def _record(state: CellState, baseline: CellState, round_process: tuple[int, ...], step_ms: float | None) -> VerdictRecord:
+def _record(state: CellState, baseline: CellState, step_ms: float | None) -> VerdictRecord:
     seed = zlib.crc32(repr(state.key).encode())
-    found = stats.compare(state.samples()[0], baseline.samples()[0], round_process, step_ms, seed)
+    found = stats.compare(
+        state.samples()[0], baseline.samples()[0], state.round_workers(), step_ms, seed, other_process=baseline.round_workers()
+    )
     return VerdictRecord(
         set=state.case.set,
         case=state.case.index,

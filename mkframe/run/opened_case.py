@@ -10,7 +10,8 @@ import torch
 from mkframe.check.buffers import Tensors, allocate, names_of
 from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, bind_cell, check_after_timing, check_cell
-from mkframe.check.rotation import OutOfReach, Rotation, inputs_of_set, sets_for
+from mkframe.check.producer import check_producer
+from mkframe.check.rotation import OutOfReach, Overlapping, Rotation, inputs_of_set, sets_for
 from mkframe.errors import WorkloadError
 from mkframe.model.outcome import Outcome
 from mkframe.model.precision import PRECISIONS
@@ -104,6 +105,8 @@ class OpenedCase:
         self._cells[request.id] = cell
         begin = perf_counter()
         check_cell(bound, lambda: bind(shifted=True), data, device.settle, cell.evidence)
+        if device.stream is not None:
+            check_producer(bound, data, device.stream, cell.evidence)
         check_s = perf_counter() - begin
         if self._timing.chained:
             cell.rotation = self._rotation(bound, lambda shared: bind_cell(engine, options, data, shared, device.stream, False))
@@ -209,7 +212,7 @@ def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
     text = " ".join(str(error).split())
     if isinstance(error, CheckFailed):
         return Outcome.INCORRECT, text
-    if isinstance(error, WorkloadError):
+    if isinstance(error, WorkloadError | Overlapping):
         return Outcome.REJECTED, text
     if isinstance(error, OutOfReach):
         return Outcome.UNSUPPORTED, text

@@ -148,3 +148,21 @@ def test_cold_by_rotation_leaves_l2(run_cli: Any, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
     (cell,) = document_of(tmp_path)["mkframe"]["cells"]
     assert cell["facts"]["sets"] * cell["cost"]["bytes"] >= 5 * document_of(tmp_path)["mkframe"]["device"]["l2_bytes"] * 0.9
+
+
+def test_an_engine_that_omits_its_dependency_wait_fails_the_producer_test(run_cli: Any) -> None:
+    cells = run(run_cli, "impatient", "impatient-graph", "patient", "patient-graph")
+    for engine in ("patient", "patient-graph"):
+        assert all(cell["outcome"] == "passed" for cell in cells[engine]), cells
+    for engine in ("impatient", "impatient-graph"):
+        for cell in cells[engine]:
+            assert (cell["outcome"], cell["p50_us"]) == ("incorrect", None)
+            assert cell["reason"].startswith("producer"), cell
+
+
+def test_calls_may_overlap_only_where_the_engine_says_so(run_cli: Any, tmp_path: Path) -> None:
+    cells = run(run_cli, "patient-graph", "overlapping-graph", "nodes-graph", timing=("timing=unrolled",))
+    assert all(cell["outcome"] == "passed" for name in ("patient-graph", "nodes-graph") for cell in cells[name]), cells
+    assert all(cell["outcome"] == "rejected" and cell["reason"].startswith("edges") for cell in cells["overlapping-graph"]), cells
+    edges = {cell["engine"]: cell["facts"].get("edges") for cell in document_of(tmp_path)["mkframe"]["cells"]}
+    assert (edges["patient-graph"], edges["nodes-graph"]) == ("programmatic", "full")

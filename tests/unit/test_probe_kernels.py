@@ -9,6 +9,7 @@ import pytest
 from probe_fakes import HOPPER, FakeGpu
 
 from mkframe.errors import RunError
+from mkframe.graph import nvrtc
 from mkframe.probe import barrier_cases, compile, l2_cases, launch_cases, memory_cases
 from mkframe.probe.gpu import Launch
 
@@ -54,7 +55,7 @@ def test_nvcc_compiles_every_kernel_that_is_launched(architecture: str, tmp_path
 
 def nvrtc_problem() -> str | None:
     try:
-        compile.nvrtc_version()
+        nvrtc.version()
     except RunError as error:
         return str(error)
     return None

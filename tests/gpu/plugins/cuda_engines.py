@@ -11,8 +11,8 @@ typedef unsigned short half_bits;
 __device__ float wide(half_bits b) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(b)); return f; }
 __device__ float rounded(float v) { half_bits b; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(v)); return wide(b); }
 
-extern "C" __global__ void one_row(const half_bits* x, const half_bits* w1, const float* b1, const half_bits* w2,
-                                   const float* b2, float* y, int channels, int hidden) {
+__device__ void compute_row(const half_bits* x, const half_bits* w1, const float* b1, const half_bits* w2,
+                            const float* b2, float* y, int channels, int hidden) {
     extern __shared__ float h[];
     const half_bits* row = x + (long long)blockIdx.x * channels;
     for (int j = threadIdx.x; j < hidden; j += blockDim.x) {
@@ -26,6 +26,17 @@ extern "C" __global__ void one_row(const half_bits* x, const half_bits* w1, cons
         for (int j = 0; j < hidden; j++) sum += h[j] * wide(w2[j * channels + c]);
         y[(long long)blockIdx.x * channels + c] = fmaxf(sum + b2[c] + wide(row[c]), 0.0f);
     }
+}
+
+extern "C" __global__ void one_row(const half_bits* x, const half_bits* w1, const float* b1, const half_bits* w2,
+                                   const float* b2, float* y, int channels, int hidden) {
+    compute_row(x, w1, b1, w2, b2, y, channels, hidden);
+}
+
+extern "C" __global__ void one_row_waiting(const half_bits* x, const half_bits* w1, const float* b1, const half_bits* w2,
+                                           const float* b2, float* y, int channels, int hidden) {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    compute_row(x, w1, b1, w2, b2, y, channels, hidden);
 }
 
 extern "C" __global__ void write_to(float* nowhere) { nowhere[threadIdx.x] = 1.0f; }
@@ -51,23 +62,27 @@ def function(name: str) -> int:
         ok(nvrtc.nvrtcGetCUBIN(program, cubin))
         torch.zeros(1, device="cuda")
         module = ok(driver.cuModuleLoadData(cubin))
-        for kernel in ("one_row", "write_to"):
+        for kernel in ("one_row", "one_row_waiting", "write_to"):
             _functions[kernel] = int(ok(driver.cuModuleGetFunction(module, kernel.encode())))
     return _functions[name]
 
 
 class Nodes(Engine):
-    """One kernel node; the framework launches it."""
+    """One kernel node; the framework launches it. `programmatic` lets it start before its predecessor ends; it then has to wait."""
 
-    id = "nodes"
     workload = "residual_mlp"
     devices = ("cuda",)
+
+    def __init__(self, name: str, kernel: str, programmatic: bool = False, overlaps: bool = False) -> None:
+        self.id, self.overlaps = name, overlaps
+        self._kernel, self._programmatic = kernel, programmatic
 
     def bind(self, case: Any, precision: Any, tensors: Mapping[str, Any], options: Any) -> Launches:
         arguments = (*(tensors[name] for name in ("x", "W1", "b1", "W2", "b2", "y")),)
         node = KernelNode(
-            name="one_row",
-            function=function("one_row"),
+            name=self._kernel,
+            function=function(self._kernel),
+            programmatic=self._programmatic,
             grid=(case.rows, 1, 1),
             block=(128, 1, 1),
             shared_bytes=4 * case.hidden,
@@ -139,7 +154,10 @@ def too_much_memory(t: Mapping[str, Any]) -> Callable[[], None]:
 
 
 ENGINES = (
-    Nodes(),
+    Nodes("nodes", "one_row"),
+    Nodes("impatient", "one_row", programmatic=True, overlaps=True),
+    Nodes("patient", "one_row_waiting", programmatic=True, overlaps=True),
+    Nodes("overlapping", "one_row_waiting", programmatic=True),
     *(
         Opaque(make.__name__.replace("_", "-"), make)
         for make in (captures_nothing, captures_an_old_input, illegal_address, too_much_memory)
