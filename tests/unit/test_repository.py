@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
+
 MIB = 2**20
 # A folder of a person, of root, or of a workplace, as a machine has it; not `~`, not a relative path, not a URL.
 MACHINE_PATH = re.compile(rb"(?<![\w.~:/-])/(?:home|Users|root|work|mnt|scratch|data\d*)/[\w.-]+|(?<![\w.~:/-])/root\b|[A-Z]:\\\\?Users\\")
@@ -59,3 +61,12 @@ def test_what_a_run_or_a_build_leaves_is_ignored(root: Path) -> None:
     ]
     done = subprocess.run(["git", "-C", str(root), "check-ignore", "--no-index", *left], capture_output=True, text=True, check=False)
     assert done.stdout.split() == left
+
+
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    dead = []
+    for document in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
+            if "://" not in target and not (document.parent / target).exists():
+                dead.append(f"{document.relative_to(ROOT)}: {target}")
+    assert dead == []
