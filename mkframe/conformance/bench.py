@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -35,6 +35,11 @@ class Cell:
     precision: Precision
     case: CaseOf
     data: CaseData
+
+    @property
+    def where(self) -> str:
+        """The cell for people: `development[3] 257x64x128x1 in fp16 on cpu`."""
+        return where(self.case, self.precision.id, self.device)
 
     @property
     def torch_device(self) -> torch.device:
@@ -84,6 +89,16 @@ class Bench(Subject):
         self._drawn = lru_cache(maxsize=64)(self._draw)
         self.where = ""
 
+    @cached_property
+    def pristine(self) -> dict[str, tuple[int, str]]:
+        """The engine's attributes before anything was bound: see `kept`."""
+        return kept(self.engine)
+
+    def turn_to(self, place: str) -> None:
+        """Says what comes now, to the parent and for reasons."""
+        self.where = place
+        self._beat(place)
+
     def cells(self, *, generated: bool | None = None, kind: str | None = None) -> Iterator[Cell]:
         """Every cell that unsupported() lets through, of shape sets (False), generated (True) or both (None).
 
@@ -106,6 +121,7 @@ class Bench(Subject):
 
     def _made(self, indices: list[int], kind: str | None) -> Iterator[Cell]:
         count, reasons = 0, []
+        assert self.pristine is not None, "taken before anything is bound"
         for device in self.setup.devices:
             for precision in self.setup.precisions:
                 for index in indices:
@@ -133,9 +149,7 @@ class Bench(Subject):
         return self.engine.unsupported(self.case_of(case), PRECISIONS[precision], device)
 
     def _data(self, index: int, precision: str, device: Device) -> CaseData | str:
-        case = self.setup.cases[index]
-        self.where = f"{case.label} {shown(case.values)} in {precision} on {device.kind}"
-        self._beat(self.where)
+        self.turn_to(where(self.setup.cases[index], precision, device))
         return self._drawn(index, precision)
 
     def _draw(self, index: int, precision: str) -> CaseData | str:
@@ -180,8 +194,25 @@ def settle() -> None:
         torch.cuda.synchronize()
 
 
-def shown(values: Mapping[str, int]) -> str:
-    return "x".join(str(value) for value in values.values())
+def where(case: CaseOf, precision: str, device: Device) -> str:
+    shape = "x".join(str(value) for value in case.values.values())
+    return f"{case.label} {shape} in {precision} on {device.kind}"
+
+
+def kept(engine: Any) -> dict[str, tuple[int, str]]:
+    """Every attribute of an instance and its classes, by identity and content."""
+    own = getattr(engine, "__dict__", {})
+    shared = {name: value for kind in type(engine).__mro__[:-1] for name, value in vars(kind).items() if not name.startswith("__")}
+    return {name: (id(value), _content(value)) for name, value in {**shared, **own}.items() if not name.startswith("_abc_")}
+
+
+def _content(value: Any) -> str:
+    """What a container holds, a level deep; other values are told apart by identity."""
+    if isinstance(value, dict):
+        return str([(id(key), id(item)) for key, item in value.items()])
+    if isinstance(value, list | tuple | set | frozenset):
+        return str([id(item) for item in value])
+    return ""
 
 
 def _between_guards(spec: TensorSpec, device: torch.device, shift: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -10,13 +10,14 @@ import torch
 
 from mkframe.check.buffers import PATTERNS
 from mkframe.check.case_data import BASE, FRESH, NEGATED
-from mkframe.conformance.bench import Bench, Bound, Cell, bind, load, settle
+from mkframe.conformance.bench import Bench, Bound, Cell, bind, kept, load, settle
 from mkframe.conformance.messages import Broken, NotAsked
 from mkframe.graph.capture import capture
 
 _MANY_CALLS = 100
+_LONG_SERIES = 4000
 _LEAK_REPEATS = 3
-_LEAK_BYTES_PER_CALL = 8  # a reference in a list
+_LEAK_BYTES_PER_CALL = 24  # a float in a list takes 32
 _RESIDENT_LEAK_BYTES = 2**20
 _TURNS = 3
 _PAGE = 4096
@@ -95,32 +96,15 @@ def _in_bounds(cell: Cell) -> None:
 
 
 def no_state(bench: Bench) -> str:
-    before = _kept(bench.engine)
     cells = list(bench.few())
     for order in (cells, cells[::-1]):
         for cell in order:
             _at(bench, cell, _once)
-    after = _kept(bench.engine)
+    before, after = bench.pristine, kept(bench.engine)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
         raise Broken(f"the instance's {changed[0]} changed while cells were bound and called; keep what a cell needs in bind()")
     return f"{len(cells)} cells in either order"
-
-
-def _kept(engine: Any) -> dict[str, tuple[int, str]]:
-    """Every attribute of the instance and its classes, by identity and content."""
-    own = getattr(engine, "__dict__", {})
-    shared = {name: value for kind in type(engine).__mro__[:-1] for name, value in vars(kind).items() if not name.startswith("__")}
-    return {name: (id(value), _content(value)) for name, value in {**shared, **own}.items() if not name.startswith("_abc_")}
-
-
-def _content(value: Any) -> str:
-    """What a container holds, a level deep; other values are told apart by identity."""
-    if isinstance(value, dict):
-        return str([(id(key), id(item)) for key, item in value.items()])
-    if isinstance(value, list | tuple | set | frozenset):
-        return str([id(item) for item in value])
-    return ""
 
 
 def _in_turns(cell: Cell) -> None:
@@ -180,32 +164,40 @@ def _captured(cell: Cell) -> None:
 
 
 def memory_constant(bench: Bench) -> str:
-    return _each(bench, _no_leak, few=True)
+    gc.collect()
+    gc.freeze()  # what is there already need not be searched again and again
+    try:
+        return _each(bench, _no_leak, few=True)
+    finally:
+        gc.unfreeze()
 
 
 def _no_leak(cell: Cell) -> None:
-    """The least growth over a few repeats: what leaks, leaks in each of them."""
+    """The least growth over a few repeats: what leaks, leaks in each of them. Python objects are counted once more over a long
+    series, since pools and free lists grow too, but not for ever."""
     bound = bind(cell)
     bound.call(_MANY_CALLS)
-    growth = [_growth(bound) for _ in range(_LEAK_REPEATS)]
+    growth = [_growth(bound, _MANY_CALLS) for _ in range(_LEAK_REPEATS)]
     python, resident, device = (min(values) for values in zip(*growth, strict=True))
     if python > _MANY_CALLS * _LEAK_BYTES_PER_CALL:
-        raise Broken(f"Python objects of {python:,} bytes stay behind after {_MANY_CALLS} calls")
+        python = _growth(bound, _LONG_SERIES)[0]
+        if python > _LONG_SERIES * _LEAK_BYTES_PER_CALL:
+            raise Broken(f"Python objects of {python:,} bytes stay behind after {_LONG_SERIES:,} calls")
     if resident > _RESIDENT_LEAK_BYTES:
         raise Broken(f"the process grows by {resident:,} bytes in {_MANY_CALLS} calls")
     if device > 0:
         raise Broken(f"{device:,} bytes of GPU memory stay behind after {_MANY_CALLS} calls")
 
 
-def _growth(bound: Bound) -> tuple[int, int, int]:
-    """Bytes of Python objects, of the process, and of torch's GPU memory, after minus before."""
+def _growth(bound: Bound, calls: int) -> tuple[int, int, int]:
+    """Bytes of Python objects, of the process, and of torch's GPU memory, after `calls` calls minus before."""
     tracemalloc.start()
     try:
         bound.call()
         gc.collect()
         resident, device = _resident(), _gpu_bytes()
         python = tracemalloc.get_traced_memory()[0]
-        bound.call(_MANY_CALLS)
+        bound.call(calls)
         gc.collect()
         python = tracemalloc.get_traced_memory()[0] - python
         return python, _resident() - resident, _gpu_bytes() - device
@@ -233,7 +225,7 @@ def determinism(bench: Bench) -> str:
         bound.poison()
         bound.call()
         total += 1
-        equal += all(torch.equal(bound.tensors[name].view(torch.uint8), kept.view(torch.uint8)) for name, kept in first.items())
+        equal += all(torch.equal(bound.tensors[name].view(torch.uint8), value.view(torch.uint8)) for name, value in first.items())
     return f"two calls gave the same bits on {equal} of {total} cells"
 
 
@@ -247,10 +239,11 @@ def _each(bench: Bench, check: Callable[[Cell], None], *, generated: bool | None
 
 def _at(bench: Bench, cell: Cell, check: Callable[[Cell], None]) -> None:
     """Names the cell in the reason of what does not hold there."""
+    bench.turn_to(cell.where)
     try:
         check(cell)
     except (NotAsked, Broken) as error:
-        raise Broken(f"{bench.where}: {error}") from error
+        raise Broken(f"{cell.where}: {error}") from error
 
 
 def _few(check: Callable[[Cell], None]) -> Callable[[Bench], str]:

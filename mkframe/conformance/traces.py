@@ -19,6 +19,7 @@ from mkframe.conformance.messages import Broken
 _CALLS = 3
 _MORE_CALLS = 20
 _SHOWN = 80
+_OF_COMPILERS = ("TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_")  # inductor sets some of these itself when it compiles
 
 
 @dataclass(kw_only=True, slots=True)
@@ -62,8 +63,9 @@ class TraceBench(Bench):
             sys.stderr.flush()
             trace.printed = output()
         for name, (requirement, value) in _state().items():
-            if value != before[name][1]:
-                trace.differences.setdefault(requirement, f"{name} was {before[name][1]} and is {value}"[:300])
+            was = before.get(name, (requirement, None))[1]
+            if value != was:
+                trace.differences.setdefault(requirement, f"{name} was {was} and is {value}"[:300])
         return trace
 
 
@@ -96,11 +98,12 @@ def _state() -> dict[str, tuple[str, Any]]:
         "cuDNN's switches": (cudnn.enabled, cudnn.benchmark, cudnn.deterministic),
         "flushing of denormals": float(torch.tensor([1e-310], dtype=torch.float64).mul(1.0)),
     }
+    variables = {name: value for name, value in sorted(os.environ.items()) if not name.startswith(_OF_COMPILERS)}
     process_state = {
         "the current folder": os.getcwd(),
         **{f"the handler of {number.name}": _handler(number) for number in signal.Signals},
-        **{f"the variable {name}": os.environ.get(name) for name in sorted(os.environ)},
-        "the names of variables": sorted(os.environ),
+        **{f"the variable {name}": value for name, value in variables.items()},
+        "the number of variables": len(variables),
         "the umask": _umask(),
     }
     return {

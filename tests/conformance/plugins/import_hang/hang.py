@@ -1,0 +1,5 @@
+"""Never ends its import."""
+
+import time
+
+time.sleep(600)
