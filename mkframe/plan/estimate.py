@@ -45,8 +45,8 @@ class _Defaults:
 
 
 _DEFAULTS = {
-    "cpu": _Defaults(flops_per_s=1e10, bytes_per_s=4e9, launch_s=5e-5, bind_s=0.05, start_s=4.0, sample_s=1e-6, block_s=4e-3),
-    "cuda": _Defaults(flops_per_s=5e12, bytes_per_s=3e11, launch_s=1e-4, bind_s=1.0, start_s=9.0, sample_s=6e-5, block_s=6e-3),
+    "cpu": _Defaults(flops_per_s=1e10, bytes_per_s=4e9, launch_s=5e-5, bind_s=1.0, start_s=4.0, sample_s=1e-6, block_s=4e-3),
+    "cuda": _Defaults(flops_per_s=5e12, bytes_per_s=3e11, launch_s=1e-4, bind_s=3.0, start_s=9.0, sample_s=6e-5, block_s=6e-3),
 }
 _SHARE_OF_PEAK = 0.1  # of a device card, for an engine that was never seen
 _VARIANTS = 3  # inputs with a reference each: base, negated, fresh
