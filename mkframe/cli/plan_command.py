@@ -188,5 +188,5 @@ def _estimate_lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"{part:<12} {value:>10.2f} s  {_MEANING[part]}"
     yield f"{'total':<12} {found['total_s']:>10.2f} s  {seconds(found['total_s'])}"
     seen, cells = found["cells_seen_before"], found["cells"]
-    rest = "" if seen == cells else "; the others are guessed, on the slow side: a run of one small shape set teaches what its engines are like"
+    rest = "" if seen == cells else "; the others are guessed, on the slow side; a run of one small shape set makes them known"
     yield f"{seen} of {cells} cells were timed by an earlier run under the same conditions{rest}"
