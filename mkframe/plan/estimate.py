@@ -4,10 +4,10 @@ A cell that an earlier run measured under the same conditions (workload, engine,
 then. Another one takes what a slow roofline says (docs/estimate.md), scaled by what the same engine's other shapes took.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from math import ceil
 from statistics import median
 from typing import Any
 
@@ -33,7 +33,8 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Defaults:
-    """Cautious figures for a kind of device that nothing is known of. Rates in operations and bytes per second, the rest in seconds."""
+    """Cautious figures for a kind of device that nothing is known of. Rates in operations and bytes per second, the rest in seconds.
+    A CPU's rate of operations is measured instead."""
 
     flops_per_s: float
     bytes_per_s: float
@@ -45,9 +46,10 @@ class _Defaults:
 
 
 _DEFAULTS = {
-    "cpu": _Defaults(flops_per_s=1e10, bytes_per_s=4e9, launch_s=5e-5, bind_s=1.0, start_s=4.0, sample_s=1e-6, block_s=4e-3),
+    "cpu": _Defaults(flops_per_s=math.nan, bytes_per_s=4e9, launch_s=5e-5, bind_s=1.0, start_s=4.0, sample_s=1e-6, block_s=4e-3),
     "cuda": _Defaults(flops_per_s=5e12, bytes_per_s=3e11, launch_s=1e-4, bind_s=3.0, start_s=9.0, sample_s=6e-5, block_s=6e-3),
 }
+_SHARE_OF_HOST = 0.25  # of the measured rate of float64 products: engines convert, too, and small products are slow
 _SHARE_OF_PEAK = 0.1  # of a device card, for an engine that was never seen
 _VARIANTS = 3  # inputs with a reference each: base, negated, fresh
 _DRAWS = 2
@@ -139,7 +141,7 @@ def sample_s(timing: TimingPlan, call_s: float, overhead_s: float) -> float:
     if timing.protocol == "replay":
         return _REPLAYS * call_s + overhead_s
     if timing.protocol in ("unrolled", "cold"):
-        longer = _CHAIN + max(1, ceil(_CHAIN_DIFFERENCE_S / max(call_s, 1e-7)))
+        longer = _CHAIN + max(1, math.ceil(_CHAIN_DIFFERENCE_S / max(call_s, 1e-7)))
         return (_CHAIN + longer) * call_s + 2 * overhead_s
     held = 1.5 * call_s if timing.hold else 0.0  # the delay lasts as long as the host needs to enqueue, and half as much again
     return call_s + held + overhead_s
@@ -203,6 +205,8 @@ class _Model:
     def _call_s(self, case: Any) -> float:
         cost, defaults, card = self._cost(case), self._defaults, self._plan.device.card
         flops_per_s, bytes_per_s = defaults.flops_per_s, defaults.bytes_per_s
+        if self._plan.device.kind == "cpu":
+            flops_per_s = _SHARE_OF_HOST * self._host.flops_per_s
         if card is not None:
             peaks = {"exact": card.fp16_flops if self._plan.precision.input != "float32" else card.fp32_flops, "tf32": card.tf32_flops}
             flops_per_s = _SHARE_OF_PEAK * peaks[self._plan.precision.products]

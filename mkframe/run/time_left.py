@@ -175,9 +175,12 @@ class TimeLeft:
         if self._current is None:
             return
         group, seconds = self._groups[self._current], now - self._since
+        binding = self._current[0] is Step.BIND
         self._current = None
         left = group.left
         self._change(group, 0)
+        if binding:  # the second compilation finds the caches that the first one filled: the latest counts
+            group.measured_s, group.measured = 0.0, 0
         group.measured_s += seconds
         group.measured += 1
         for sums in (group.kind, group.kind.step):

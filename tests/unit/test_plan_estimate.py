@@ -108,7 +108,7 @@ def test_other_shapes_of_an_engine_scale_the_guess() -> None:
     """An engine that took ten times the roofline on one shape is expected to do so on the next."""
     plan = planned()
     small, large = plan.cases
-    guess = 5e-5 + small.case.rows * 10_000 / 1e10
+    guess = 5e-5 + small.case.rows * 10_000 / (0.25 * HOST.flops_per_s)
     seen = {keyed(plan, "host", small.shape): Seen(call_s=10 * guess, bind_s=7.0, check_s=1.0)}
     alone, scaled = expected(plan), expected(plan, History(seen))
     assert scaled.cases[1].cells[0].warm_up_s == pytest.approx(10 * alone.cases[1].cells[0].warm_up_s)
