@@ -59,9 +59,8 @@ _CHECKED_CALLS = 6  # two poisons, two inputs, shifted buffers, after timing
 _CHECK_S = 1e-3
 _DRAW_S = 5e-3
 _BOOTSTRAP_S_PER_SAMPLE = 3 * 500 * 2e-8  # three bootstraps of 500 resamples: the interval, and both sides of a verdict
-_REPLAYS = 20
-_CHAIN = 20
-_CHAIN_DIFFERENCE_S = 2e-4
+_SHORTEST_CALL_S = 1e-7
+_EVICTION_S = 5e-4  # a buffer of a few L2 caches written, another one read
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,14 +136,14 @@ def estimate(plan: RunPlan, workload: Workload, history: History, host: HostRate
 
 
 def sample_s(timing: TimingPlan, call_s: float, overhead_s: float) -> float:
-    """One sample of a call that takes `call_s`. Protocols: docs/measurement.md; a chain is as long as its slope needs."""
+    """One sample of a call that takes `call_s`: as many calls as the protocol makes (docs/measurement.md)."""
     if timing.protocol == "replay":
-        return _REPLAYS * call_s + overhead_s
-    if timing.protocol in ("unrolled", "cold"):
-        longer = _CHAIN + max(1, math.ceil(_CHAIN_DIFFERENCE_S / max(call_s, 1e-7)))
-        return (_CHAIN + longer) * call_s + 2 * overhead_s
+        return timing.replays * call_s + overhead_s
+    if timing.chained:
+        more = max(1, math.ceil(timing.slope_us * 1e-6 / max(call_s, _SHORTEST_CALL_S)))
+        return (2 * timing.k1 + more) * call_s + 2 * overhead_s
     held = 1.5 * call_s if timing.hold else 0.0  # the delay lasts as long as the host needs to enqueue, and half as much again
-    return call_s + held + overhead_s
+    return call_s + held + overhead_s + (_EVICTION_S if timing.evicts else 0.0)
 
 
 class _Model:

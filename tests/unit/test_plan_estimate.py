@@ -156,10 +156,13 @@ def test_a_plan_without_a_runnable_cell_takes_no_time() -> None:
 def test_protocols_take_as_many_calls_as_they_make(call_s: float) -> None:
     timing = replace(planned().timing, hold=False)
     assert sample_s(timing, call_s, 0.0) == call_s
-    assert sample_s(replace(timing, protocol="replay"), call_s, 0.0) == pytest.approx(20 * call_s)
-    extra = max(1, math.ceil(2e-4 / call_s))
-    for protocol in ("unrolled", "cold"):
-        assert sample_s(replace(timing, protocol=protocol), call_s, 0.0) == pytest.approx((40 + extra) * call_s)
+    assert sample_s(replace(timing, hold=True), call_s, 0.0) == pytest.approx(2.5 * call_s)
+    assert sample_s(replace(timing, protocol="replay", replays=30), call_s, 0.0) == pytest.approx(30 * call_s)
+    extra = max(1, math.ceil(3e-4 / call_s))
+    for protocol, method in (("unrolled", None), ("cold", "rotate")):
+        chained = replace(timing, protocol=protocol, method=method, k1=10, slope_us=300.0)
+        assert sample_s(chained, call_s, 0.0) == pytest.approx((20 + extra) * call_s)
+    assert sample_s(replace(timing, protocol="cold", method="evict"), call_s, 0.0) == pytest.approx(call_s + 5e-4)
 
 
 def test_the_host_is_measured() -> None:
