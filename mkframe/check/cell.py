@@ -1,6 +1,6 @@
 """The checks of one cell: an engine bound to buffers that the framework owns and poisons."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -97,6 +97,8 @@ def bind_cell(
     poison(ordered, specs, PATTERNS[0])
     begin = perf_counter()
     launches = engine.bind(data.case, data.precision, ordered, options)
+    if not isinstance(launches, Launches):
+        raise TypeError(f"bind must return Launches, not {type(launches).__name__}")
     call = callable_of(launches)
     bind_s = perf_counter() - begin
     captured, capture_s, run = None, None, call
@@ -159,6 +161,28 @@ def check_inputs(bound: BoundCell, data: CaseData, variant: str = BASE) -> None:
     for name, right in data.variants[variant].stored.items():
         if not torch.equal(bound.tensors[name].cpu(), right):
             raise CheckFailed(f"inputs intact: the engine wrote {name}, which is an input")
+
+
+class Seal:
+    """Sums of the bits of input and weight tensors, on their device: tells whether somebody wrote them, in a millisecond."""
+
+    def __init__(self, tensors: Tensors, names: Iterable[str]) -> None:
+        self._tensors = {name: tensors[name] for name in names}
+        self._sums = self._now()
+
+    def check(self) -> None:
+        """Raises CheckFailed with the first tensor that has other bits than when it was sealed."""
+        now = self._now()
+        for name, total in self._sums.items():
+            if now[name] != total:
+                raise CheckFailed(f"inputs intact: a timed call wrote {name}, which is an input")
+
+    def _now(self) -> dict[str, int]:
+        return {name: int(_bits(tensor).sum(dtype=torch.int64)) for name, tensor in self._tensors.items()}
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()])
 
 
 def _judged(bound: BoundCell, data: CaseData, variant: str, pattern: str, settle: Callable[[], None]) -> Acceptance:

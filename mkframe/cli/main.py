@@ -1,11 +1,11 @@
 """The command line: the first word picks a subcommand, everything else is a run."""
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 
 from mkframe import __version__
+from mkframe.cli.output import silence_stdout
 from mkframe.errors import MkframeError
 
 COMMANDS = {
@@ -19,6 +19,20 @@ COMMANDS = {
     "compare": "mkframe.cli.compare_command",
 }
 _RUN = "mkframe.cli.run_command"
+_NEEDED = (
+    "hydra",
+    "omegaconf",
+    "yaml",
+    "numpy",
+    "scipy",
+    "torch",
+    "rich",
+    "jsonschema",
+    "pynvml",
+    "mkframe_plugins",
+    "mkframe_conf",
+    "mkframe_schemas",
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,8 +56,17 @@ def main(argv: Sequence[str]) -> int:
     except SystemExit as done:  # argparse, after --help
         return int(done.code or 0)
     except BrokenPipeError:  # whoever read our output has gone, as in `mkframe table ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_stdout()
         return 1
+    except OSError as error:
+        silence_stdout()
+        print(f"mkframe: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _NEEDED:
+            raise
+        print(f"mkframe: this Python lacks {error.name}; use scripts/bench, or install mkframe with pip install .", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("mkframe: interrupted", file=sys.stderr)
         return 1

@@ -4,11 +4,11 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mkframe import canonical
+from mkframe.cli.output import silence_stdout
 from mkframe.cli.progress import Progress
 from mkframe.cli.targets import shipped_targets
 from mkframe.config.app import JobResult, SweepJob, run_hydra
@@ -29,6 +29,7 @@ from mkframe.run.journal import NAME as JOURNAL
 from mkframe.run.journal import Journal
 from mkframe.run.ledger import Ledger
 from mkframe.run.resume import head_of, resume
+from mkframe.run.signals import Signals
 
 INDEX = "index.json"
 _SHOWN_REASONS = 3
@@ -113,16 +114,22 @@ class _RunCommand:
 
     def _run(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...]) -> JobResult:
         """Measures what is missing, then writes and shows the report."""
-        try:
+        with journal, Signals() as signals:
             with device_lock(ledger.plan.device, ledger.plan.wait_s, self._tell):
-                run_plan(ledger, journal, Progress(self._quiet))
+                run_plan(ledger, journal, Progress(self._quiet), signals)
+            if not ledger.hellos:
+                raise RunError(f"the run ended before anything was measured: {ledger.stopped}")
             written = write_report(folder, ledger, self._registry.workload(ledger.plan.workload))
-        finally:
-            journal.close()
         assert written is not None, "a plan with a runnable cell leaves a report"
         code = exit_code(ledger)
-        with suppress(BrokenPipeError):  # whoever read our output has gone; the run counts all the same
+        try:
             self._show(written, targets, code)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever read our output has gone; the run counts all the same
+            silence_stdout()
+        except OSError as error:
+            silence_stdout()
+            print(f"mkframe: cannot write to standard output: {error.strerror}; the report is {_relative(written.path)}", file=sys.stderr)
         return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=ledger.interrupted)
 
     def finish_sweep(self, root: Path, jobs: tuple[SweepJob, ...]) -> None:

@@ -3,11 +3,8 @@
 It never imports torch and never holds a CUDA context.
 """
 
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
-from types import FrameType
 
 from mkframe.errors import DeviceError, RunError, UnreadableError
 from mkframe.model.outcome import Outcome
@@ -17,13 +14,10 @@ from mkframe.run.journal import Journal
 from mkframe.run.journal_codec import Entry
 from mkframe.run.ledger import Ledger
 from mkframe.run.observer import Observer
+from mkframe.run.signals import Interrupted, Signals
 from mkframe.run.sources import imported_sources
 from mkframe.run.worker_process import WorkerDied, WorkerProcess, WorkerSilent
 from mkframe.stamp import source
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, treated as Ctrl-C is."""
 
 
 def new_ledger(plan: RunPlan) -> Ledger:
@@ -34,19 +28,19 @@ def new_ledger(plan: RunPlan) -> Ledger:
     return Ledger(plan, source(), imported_sources(()))
 
 
-def run_plan(ledger: Ledger, journal: Journal, observer: Observer) -> None:
+def run_plan(ledger: Ledger, journal: Journal, observer: Observer, signals: Signals) -> None:
     """Measures every block of the ledger's plan that it lacks; `ledger.stopped` then says why where not everything ran.
 
-    Ctrl-C, SIGTERM and a journal that cannot be written any more end the run early and keep what is there. Raises DeviceError
-    where the device cannot be used at all, and RunError where no worker can be started.
+    A signal, and a journal that cannot be written any more, end the run early and keep what is there. Raises DeviceError where the
+    device cannot be used at all, and RunError where no worker can be started.
     """
     coordinator = _Coordinator(ledger, journal, observer)
     observer.started(sum(ledger.plan.timing.rounds - len(state.blocks) for state in ledger.cells.values() if state.alive))
     try:
-        with _sigterm_as_interrupt():
+        with signals.measuring():
             coordinator.run()
-    except KeyboardInterrupt as interrupt:
-        ledger.stopped = "terminated by a signal" if isinstance(interrupt, Terminated) else "interrupted from the keyboard"
+    except Interrupted as interrupt:
+        ledger.stopped = str(interrupt)
         ledger.interrupted = True
     except UnreadableError as error:
         ledger.stopped = str(error)
@@ -206,15 +200,3 @@ class _Coordinator:
         if stage.engine is None or self._ledger.cells[(*case.key, stage.engine)].alive:
             reason = f"the worker ended while {stage.doing}: {fault}"
             self._keep(m.CellFailed(engine=stage.engine, outcome=outcome, reason=reason), case, process)
-
-
-@contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    def interrupt(signum: int, frame: FrameType | None) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

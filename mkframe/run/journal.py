@@ -7,8 +7,10 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from mkframe import canonical
@@ -47,7 +49,14 @@ class Journal:
             self._append(encode(entry))
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        with suppress(OSError):  # everything that counts was synchronised, or told to be lost
+            os.close(self._descriptor)
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
     def read(self) -> "Recorded":
         """What the journal holds. A last line that was cut short by a crash is removed: its block counts as not measured.
@@ -84,7 +93,8 @@ class Journal:
                 data = data[os.write(self._descriptor, data) :]
             os.fsync(self._descriptor)
         except OSError as error:
-            os.ftruncate(self._descriptor, size)  # half a line would hide what comes after it
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, size)  # half a line would hide what comes after it
             raise UnreadableError(
                 f"cannot write {self._path}: {error.strerror}; free some space, then resume={self._path.parent}"
             ) from error

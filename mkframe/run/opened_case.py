@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from mkframe import canonical
 from mkframe.check.buffers import Tensors, allocate, names_of
 from mkframe.check.case_data import BASE, CaseData, draw_case
-from mkframe.check.cell import BoundCell, CheckFailed, Evidence, bind_cell, check_after_timing, check_cell
+from mkframe.check.cell import BoundCell, CheckFailed, Evidence, Seal, bind_cell, check_after_timing, check_cell
 from mkframe.check.producer import check_producer
 from mkframe.check.rotation import OutOfReach, Overlapping, Rotation, inputs_of_set, sets_for
 from mkframe.errors import WorkloadError
@@ -17,13 +18,17 @@ from mkframe.model.outcome import Outcome
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import Role
 from mkframe.plan.engines import options_of
+from mkframe.plugin.engine import Engine
 from mkframe.plugin.registry import Registry
+from mkframe.redact import storable, storable_value
 from mkframe.run import messages as m
-from mkframe.run.sources import imported_sources
+from mkframe.run.sources import file_sources, imported_sources
 from mkframe.run.worker_device import WorkerDevice
 from mkframe.timing.sampler import Subject, Timed
 
 _CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
+_LONGEST_REASON = 500
+_MOST_FACTS = 65_536
 
 
 class DeviceLost(Exception):
@@ -34,6 +39,7 @@ class DeviceLost(Exception):
 class _Cell:
     bound: BoundCell
     evidence: Evidence
+    seal: Seal
     rotation: Rotation | None = None
     timed: Timed | None = None
 
@@ -50,6 +56,7 @@ class OpenedCase:
         self._device = device
         self._cells: dict[str, _Cell] = {}
         self._timed: set[str] = set()
+        self._files: dict[str, str] = {}
         self._data: CaseData | None = None
         self._shared: Tensors = {}
 
@@ -100,8 +107,9 @@ class OpenedCase:
         def bind(shifted: bool = False) -> BoundCell:
             return bind_cell(engine, options, data, self._shared, device.stream, request.graph, shifted)
 
+        self._files |= _own_sources(engine)
         bound = bind()
-        cell = _Cell(bound, Evidence())
+        cell = _Cell(bound, Evidence(), Seal(bound.tensors, names_of(data.specs, Role.INPUT, Role.WEIGHT)))
         self._cells[request.id] = cell
         begin = perf_counter()
         check_cell(bound, lambda: bind(shifted=True), data, device.settle, cell.evidence)
@@ -139,6 +147,7 @@ class OpenedCase:
         self._timed.add(name)
         timed.warm_up(self._timing.warmups)
         block = timed.sample(self._timing.samples_per_round)
+        self._cells[name].seal.check()  # now: the next engine would compute on what this one left
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
 
     def _close_cell(self, name: str) -> None:
@@ -179,9 +188,16 @@ class OpenedCase:
             fill_stored(self._shared, self._data, tuple(self._shared))
 
     def _sources(self, request: m.OpenCase) -> dict[str, str]:
-        engines = [self._registry.engines[self._workload.id, engine.engine] for engine in request.engines]
-        modules = [self._registry.workloads[self._workload.id].module, *(loaded.module for loaded in engines)]
-        return imported_sources(modules, [file for loaded in engines for file in loaded.plugin.sources()])
+        engines = [self._registry.engines[self._workload.id, engine.engine].module for engine in request.engines]
+        return imported_sources([self._registry.workloads[self._workload.id].module, *engines]) | self._files
+
+
+def _own_sources(engine: Engine) -> dict[str, str]:
+    """The files beyond Python modules that an engine names. Raises TypeError for anything but names of files, UnreadableError."""
+    files: object = engine.sources()
+    if not isinstance(files, tuple | list) or not all(isinstance(file, str) for file in files):
+        raise TypeError(f"sources() must return a tuple of file names, not {type(files).__name__}")
+    return file_sources(files)
 
 
 def _subject(cell: _Cell) -> Subject:
@@ -192,13 +208,20 @@ def _subject(cell: _Cell) -> Subject:
 
 
 def _facts(cell: _Cell) -> dict[str, Any]:
-    """What the engine says, what the protocol settled on, and what the graph showed."""
-    facts = dict(cell.bound.launches.facts)
+    """What the engine says, what the protocol settled on, and what the graph showed. Raises TypeError for facts that are no JSON."""
+    try:
+        facts = dict(cell.bound.launches.facts)
+        size = len(canonical.line(facts))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"Launches.facts must hold JSON types only ({type(error).__name__})") from None
+    if size > _MOST_FACTS:
+        raise TypeError(f"Launches.facts are {size} characters of JSON, and {_MOST_FACTS} are allowed")
     if cell.timed is not None:
         facts |= dict(cell.timed.facts)
     if cell.rotation is not None:
         facts |= {"sets": len(cell.rotation.sets), "edges": cell.rotation.edges}
-    return facts
+    stored: dict[str, Any] = storable_value(facts)
+    return stored
 
 
 def fill_stored(tensors: Tensors, data: CaseData, names: tuple[str, ...]) -> None:
@@ -208,8 +231,8 @@ def fill_stored(tensors: Tensors, data: CaseData, names: tuple[str, ...]) -> Non
 
 
 def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
-    """The outcome that an exception means, and one line that says what happened."""
-    text = " ".join(str(error).split())
+    """The outcome that an exception means, and one line that says what happened, fit for a report."""
+    text = storable(_message(error))
     if isinstance(error, CheckFailed):
         return Outcome.INCORRECT, text
     if isinstance(error, WorkloadError | Overlapping):
@@ -217,4 +240,12 @@ def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
     if isinstance(error, OutOfReach):
         return Outcome.UNSUPPORTED, text
     out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(word in text for word in _CPU_MEMORY_WORDS)
-    return (Outcome.OOM if out_of_memory else Outcome.CRASHED), f"{type(error).__name__} while {doing}: {text or 'no message'}"[:500]
+    reason = f"{type(error).__name__} while {doing}: {text or 'no message'}"
+    return (Outcome.OOM if out_of_memory else Outcome.CRASHED), storable(reason)[:_LONGEST_REASON]
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # an exception of an engine may fail at this too
+        return "its message cannot be read"

@@ -12,9 +12,9 @@ from mkframe.plugin.loader import BUILT_IN, FOLDER_PREFIX
 _HARNESS = ("mkframe", BUILT_IN)
 
 
-def imported_sources(plugin_modules: Iterable[str], extra_files: Iterable[str] = ()) -> dict[str, str]:
+def imported_sources(plugin_modules: Iterable[str]) -> dict[str, str]:
     """File -> SHA-256 for all modules imported by now that belong to the harness, the built-in plugins, or the packages of
-    `plugin_modules`; and for `extra_files`. Files are named from their package on, never by an absolute path.
+    `plugin_modules`. Files are named from their package on, never by an absolute path.
 
     Raises UnreadableError for a file that has gone since.
     """
@@ -24,9 +24,12 @@ def imported_sources(plugin_modules: Iterable[str], extra_files: Iterable[str] =
         file = getattr(module, "__file__", None)
         if name.partition(".")[0] in packages and file and Path(file).suffix == ".py":
             found[_label(name, Path(file))] = _digest(file)
-    for file in extra_files:
-        found[f"sources/{Path(file).name}"] = _digest(file)
     return found
+
+
+def file_sources(files: Iterable[str]) -> dict[str, str]:
+    """`sources/NAME` -> SHA-256 of files that are no Python modules. Raises UnreadableError for one that cannot be read."""
+    return {f"sources/{Path(file).name}": _digest(file) for file in files}
 
 
 def merge(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
@@ -48,6 +51,4 @@ def _digest(file: str) -> str:
     try:
         return sha256(Path(file).read_bytes())
     except OSError as error:
-        raise UnreadableError(
-            f"source file {file} cannot be read for its hash: {error.strerror}; leave sources alone while a run goes on"
-        ) from error
+        raise UnreadableError(f"source file {file} cannot be read for its hash: {error.strerror}") from error

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from mkframe.errors import MkframeError
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry
+from mkframe.redact import storable
 from mkframe.run import messages as m
 
 if TYPE_CHECKING:
     from mkframe.run.worker_device import WorkerDevice
 
 _PR_SET_PDEATHSIG = 1
+HELD_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Blocked while the worker starts, so that a Ctrl-C meets no half-made interpreter."""
 
 
 def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
@@ -37,7 +40,7 @@ def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
         connection.send(m.WorkerFailed(reason=str(error), usage=True))
         return
     except Exception as error:
-        connection.send(m.WorkerFailed(reason=f"{type(error).__name__}: {error}", usage=False))
+        connection.send(m.WorkerFailed(reason=storable(f"{type(error).__name__}: {error}"), usage=False))
         return
     try:
         connection.send(device.hello)
@@ -48,11 +51,15 @@ def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
 
 
 def _detach() -> None:
-    """Leaves Ctrl-C to the coordinator, dies with it, keeps standard output clean for it, and shows where a crash happened."""
+    """Leaves Ctrl-C to the coordinator, dies with it, keeps standard output clean for it, and shows where a crash happened. A
+    process group of its own lets the coordinator end what an engine has started."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setpgid(0, 0)
     os.dup2(2, 1)
     faulthandler.enable()
 

@@ -70,3 +70,45 @@ def test_every_fault_costs_its_own_cell(run_cli: Any) -> None:
         (cell,) = cells[engine]
         assert (cell["outcome"], cell["p50_us"]) == (outcome, None), (engine, cell)
         assert reason in cell["reason"], (engine, cell)
+
+
+CARELESS = {
+    "facts-object": ("crashed", "facts must hold JSON types only"),
+    "facts-nan": ("crashed", "facts must hold JSON types only"),
+    "facts-loop": ("crashed", "facts must hold JSON types only"),
+    "surrogate": ("crashed", "RuntimeError while binding and checking: half a character: \\ud800"),
+    "unprintable": ("crashed", "Mute while binding and checking: its message cannot be read"),
+    "tells-a-path": ("crashed", "No such file or directory: '.../x.cubin'"),
+    "missing-source": ("crashed", "source file .../x.cubin cannot be read"),
+    "odd-source": ("crashed", "sources() must return a tuple of file names, not int"),
+    "binds-nothing": ("crashed", "bind must return Launches, not NoneType"),
+    "writes-input-late": ("incorrect", "inputs intact: a timed call wrote x, which is an input"),
+}
+SOUND = ("careful", "facts-path", "leaves-a-process", "leaves-a-fork")
+
+
+def test_carelessness_costs_its_own_cell_and_leaves_nothing(run_cli: Any, tmp_path: Path) -> None:
+    engines = ",".join(["careful", *CARELESS, *SOUND[1:]])
+    result = run_cli(f"plugin_path={HERE / 'careless'}", f"engine=[{engines}]", *SHORT, CASE, "--json")
+    assert result.returncode == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    cells = cells_of(result)
+    for engine, (outcome, reason) in CARELESS.items():
+        (cell,) = cells[engine]
+        assert (cell["outcome"], cell["p50_us"]) == (outcome, None), cell
+        assert reason in cell["reason"], cell
+    for engine in SOUND:
+        assert cells[engine][0]["outcome"] == "passed", cells[engine]
+    (path,) = tmp_path.glob("outputs/*/report.json")
+    assert "/home/" not in path.read_text()
+    assert '"cubin": ".../x.cubin"' in path.read_text()
+    assert "/home/" not in (path.parent / "journal.jsonl").read_text()
+    left = [item for item in Path("/proc").glob("[0-9]*/cmdline") if b"98765.4321" in _read(item)]
+    assert left == []
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended
+        return b""

@@ -257,3 +257,49 @@ def test_the_coordinator_never_imports_torch(tmp_path: Path) -> None:
     script.write_text(code)
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("delay_s", [0.4, 0.8, 1.2, 1.6])
+def test_an_early_interrupt_is_one_line(tmp_path: Path, delay_s: float) -> None:
+    command = [sys.executable, "-m", "mkframe", *CUBLAS, "timing.rounds=500", "timing.processes=1"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+        process.send_signal(signal.SIGINT)  # a wrapper often sends it twice
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode in (1, -signal.SIGINT), errors
+    assert "Traceback" not in errors or "mkframe" not in errors.split("Traceback")[0]
+    for folder in tmp_path.glob("outputs/*"):
+        assert (folder / "report.json").is_file()
+
+
+def test_a_second_signal_does_not_cost_the_report(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkframe", *CUBLAS, "timing.rounds=2000", "timing.processes=1", "timing.samples_per_round=200"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        journal = _wait_for(tmp_path, "outputs/*/journal.jsonl", process)
+        deadline = time.monotonic() + 120
+        while len(blocks_in(journal)) < 4 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for _ in range(4):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+        process.send_signal(signal.SIGHUP)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert only_report(tmp_path)[1]["mkframe"]["incomplete"] is True
+
+
+def test_a_reader_that_goes_away_changes_nothing(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m mkframe {' '.join(CUBLAS)} | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
+def test_a_full_standard_output_is_told(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "mkframe", *CUBLAS]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "cannot write to standard output: No space left on device" in done.stderr
+    assert only_report(tmp_path)

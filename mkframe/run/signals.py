@@ -1,0 +1,53 @@
+"""Signals of a run: the first one ends the measuring, the report is written, and no second one gets in between."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+_STOPPING = {
+    signal.SIGINT: "interrupted from the keyboard",
+    signal.SIGTERM: "terminated by a signal",
+    signal.SIGHUP: "its terminal was closed",
+}
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody wants the run to end. The message says who."""
+
+
+class Signals:
+    """Holds SIGINT, SIGTERM and SIGHUP for the time of a run and its report. Usable in the main thread only.
+
+    Inside `measuring` the first signal raises Interrupted; one that came before raises it there at once. All others are ignored.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._first: str | None = None
+        self._measuring = False
+
+    def __enter__(self) -> "Signals":
+        self._before = {number: signal.signal(number, self._note) for number in _STOPPING}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        if self._first is not None:
+            raise Interrupted(self._first)
+        self._measuring = True
+        try:
+            yield
+        finally:
+            self._measuring = False
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._first is None:
+            self._first = _STOPPING[signal.Signals(number)]
+            if self._measuring:
+                raise Interrupted(self._first)
