@@ -7,14 +7,15 @@ and writes folders and logs that a report does not need.
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mkframe.config.arguments import Arguments, parse
 from mkframe.config.folders import claim_job_folder, claim_run_folder, claim_sweep_folder
 from mkframe.config.nodes import Config
-from mkframe.errors import MkframeError, UsageError
+from mkframe.config.patience import tell_if_slow
+from mkframe.errors import ConfigError, MkframeError, UsageError
 from mkframe.plugin.registry import Registry
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mkframe.config.compose import Composer
 
 Plan = TypeVar("Plan")
+_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +40,11 @@ class JobResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SweepJob:
-    """One job of a sweep, for the index. `folder` is relative to the sweep's folder, "" where none was made."""
+    """One job of a sweep, for the index: nothing in it names a folder outside the sweep's own.
+
+    `overrides` are those that say what is measured, without `out` and Hydra's own. `folder` is relative to the sweep's folder,
+    "" where none was made.
+    """
 
     number: int
     overrides: tuple[str, ...]
@@ -62,11 +68,13 @@ def run_hydra(
     job: Callable[[Plan, Path], JobResult],
     finish_sweep: Callable[[Path, tuple[SweepJob, ...]], None],
     plugin_paths: Sequence[str] = (),
+    tell: Callable[[str], None] | None = None,
 ) -> int:
     """Does what a command line without its subcommand asks for; returns the exit code.
 
     `prepare` turns a configuration into a plan and is called for every job before the first one runs; `job` runs a plan in a
     folder that exists and belongs to it alone; `finish_sweep` gets the sweep's folder and all results, also after Ctrl-C.
+    `tell` says what is going on where composing takes long (on stderr where it is not given).
     A MkframeError becomes one line on stderr and its exit code; in a sweep, a job that fails does not stop the others.
     """
     try:
@@ -79,11 +87,11 @@ def run_hydra(
         elif arguments.hydra_help or arguments.info:
             _show_hydra(arguments, composer)
         elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
-            return _sweep(arguments, composer, plugin_paths, prepare, job, finish_sweep)
+            return _sweep(arguments, composer, plugin_paths, prepare, job, finish_sweep, tell or _complain)
         elif arguments.cfg:
             _show(arguments, composer, arguments.overrides, plugin_paths)
         else:
-            return _single(arguments, composer, plugin_paths, prepare, job)
+            return _single(arguments, composer, plugin_paths, prepare, job, tell or _complain)
     except MkframeError as error:
         _complain(error)
         return error.exit_code
@@ -96,8 +104,10 @@ def _single(
     plugin_paths: Sequence[str],
     prepare: Callable[[Config], Plan],
     job: Callable[[Plan, Path], JobResult],
+    tell: Callable[[str], None],
 ) -> int:
-    composed, config = _composed(arguments.overrides, composer, plugin_paths)
+    with tell_if_slow(tell, "composing the configuration; nothing runs yet"):
+        composed, config = _composed(arguments.overrides, composer, plugin_paths)
     plan = prepare(config)
     named = _names_folder(config, arguments.overrides, "hydra.run.dir")
     result = job(plan, claim_run_folder(_folder(config, composed, "hydra.run.dir"), named=named))
@@ -113,6 +123,7 @@ def _sweep(
     prepare: Callable[[Config], Plan],
     job: Callable[[Plan, Path], JobResult],
     finish_sweep: Callable[[Path, tuple[SweepJob, ...]], None],
+    tell: Callable[[str], None],
 ) -> int:
     jobs = composer.jobs(arguments.overrides)
     if arguments.cfg:
@@ -120,11 +131,12 @@ def _sweep(
             print(f"--- # job {number}: {' '.join(overrides)}")
             _show(arguments, composer, overrides, plugin_paths)
         return 0
-    composed = [_composed(overrides, composer, plugin_paths) for overrides in jobs]  # a bad choice in any of them ends all
-    ready = [
-        _Prepared(overrides=tuple(words), composed=node, config=config, plan=prepare(config))
-        for words, (node, config) in zip(jobs, composed, strict=True)
-    ]
+    with tell_if_slow(tell, f"composing and planning {len(jobs)} jobs; nothing runs before all of them are known to be possible"):
+        composed = [_composed(overrides, composer, plugin_paths) for overrides in jobs]  # a bad choice in any of them ends all
+        ready = [
+            _Prepared(overrides=tuple(words), composed=node, config=config, plan=prepare(config))
+            for words, (node, config) in zip(jobs, composed, strict=True)
+        ]
     first = ready[0]
     if any(item.config.out != first.config.out for item in ready):
         raise UsageError("out: cannot be swept over; it names the folder of the whole sweep")
@@ -141,7 +153,7 @@ def _sweep(
     failed = [end for end in ended if end.result.exit_code != 0]
     for end in failed:
         reason = end.result.error or f"exit code {end.result.exit_code}"
-        _complain(f"job {end.number} ({' '.join(end.overrides)}) failed: {reason}")
+        _complain(f"job {end.number} ({' '.join(ready[end.number].overrides)}) failed: {reason}")
     if len(ended) < len(ready):
         _complain(f"{len(ready) - len(ended)} of {len(ready)} jobs were not started")
     return 1 if failed else 0
@@ -162,7 +174,14 @@ def _run_job(number: int, item: _Prepared[Plan], root: Path, job: Callable[[Plan
         result = JobResult(exit_code=error.exit_code, error=_one_line(error))
     except Exception as error:  # the other jobs must still run
         result = JobResult(exit_code=1, error=_one_line(f"{type(error).__name__}: {error}"))
-    return SweepJob(number=number, overrides=item.overrides, folder=folder, result=result)
+    if result.error is not None:
+        result = replace(result, error=result.error.replace(f"{root}{os.sep}", ""))
+    return SweepJob(number=number, overrides=tuple(word for word in item.overrides if _is_public(word)), folder=folder, result=result)
+
+
+def _is_public(override: str) -> bool:
+    key = override.partition("=")[0].lstrip("+~")
+    return key not in ("out", "plugin_path") and not key.startswith(("hydra.", "hydra/"))
 
 
 def _composed(overrides: Sequence[str], composer: "Composer", plugin_paths: Sequence[str]) -> "tuple[DictConfig, Config]":
@@ -177,7 +196,11 @@ def _composed(overrides: Sequence[str], composer: "Composer", plugin_paths: Sequ
 
 
 def _folder(config: Config, composed: "DictConfig", key: str) -> Path:
-    return Path(config.out if config.out is not None else _text(composed, key)).expanduser()
+    text = config.out if config.out is not None else _text(composed, key)
+    if not text.strip():
+        named = "out" if config.out is not None else key
+        raise ConfigError(f"{named}: names no folder; write {named}=DIR, or leave it out for a new folder under outputs")
+    return Path(text).expanduser()
 
 
 def _text(composed: "DictConfig", key: str) -> str:
@@ -192,7 +215,11 @@ def _text(composed: "DictConfig", key: str) -> str:
 
 
 def _names_folder(config: Config, overrides: Sequence[str], key: str) -> bool:
-    return config.out is not None or any(override.startswith(f"{key}=") for override in overrides)
+    given = [override.partition("=")[0].lstrip("+") for override in overrides]
+    for other in _FOLDERS:
+        if config.out is not None and other in given:
+            raise ConfigError(f"out and {other} both name the folder; leave one of them out")
+    return config.out is not None or key in given
 
 
 def _help(composer: "Composer") -> str:

@@ -24,6 +24,8 @@ _VALUES = {
     "-cn": "config_name",
     "--config-name": "config_name",
 }
+_OF_A_RUN = ("--quiet", "--json", "--version")
+"""What the commands take off the line before it comes here."""
 _ALLOWED = {
     "cfg": ("job", "hydra", "all"),
     "info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
@@ -69,7 +71,7 @@ def parse(argv: Sequence[str]) -> Arguments:
             values[_VALUES[name]] = _value(name, attached or next(rest, ""))
         elif word.startswith("-"):
             raise UsageError(
-                f"no option is called {name}; {choices(name, [flag for flag in (*_FLAGS, *_VALUES) if flag.startswith('--')])}"
+                f"no option is called {name}; {choices(name, [flag for flag in (*_FLAGS, *_VALUES, *_OF_A_RUN) if flag.startswith('--')])}"
             )
         else:
             overrides.append(_override(word))

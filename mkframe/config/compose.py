@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from mkframe.config import messages
+from mkframe.config.files import CheckedRepository
+from mkframe.config.grammar import repeated_key
 from mkframe.config.store import own_set, own_sets, register
 from mkframe.errors import ConfigError, UsageError
 from mkframe.plugin.registry import Registry
+
+MOST_JOBS = 10_000
 
 
 def conf_folder() -> Path:
@@ -39,6 +44,7 @@ class _Loader(ConfigLoaderImpl):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, search_path: ConfigSearchPath, hidden: frozenset[tuple[str, str]]) -> None:
         super().__init__(search_path)
+        self.repository = CheckedRepository(search_path)
         self._hidden = hidden
 
     def get_group_options(
@@ -86,6 +92,9 @@ class Composer:
                 override = parser.parse_override(text)
             except Exception as error:
                 raise messages.unparsable(text, error) from error
+            twice = repeated_key(text)
+            if twice is not None:
+                raise ConfigError(f"{override.key_or_group}: {twice} stands twice in one {{...}}; give it once")
             override.config_loader = self.loader  # for glob(...)
             parsed.append(override)
         return parsed
@@ -103,9 +112,18 @@ class Composer:
                 raise ConfigError(f"{override.key_or_group}: Hydra's own keys cannot be swept over")
             if override.is_interval_sweep():
                 raise ConfigError(f"{override.key_or_group}: an interval is no list of values; write range(1,10) or values with commas")
+        number = 1
         for override in parsed:
-            if override.is_sweep_override() and not list(override.sweep_string_iterator()):
-                raise ConfigError(f"{override.input_line}: matches nothing; {self._listing(override.key_or_group)}")
+            if override.is_sweep_override():
+                values = sum(1 for _ in islice(override.sweep_string_iterator(), MOST_JOBS + 1))
+                if not values:
+                    raise ConfigError(f"{override.input_line}: matches nothing; {self._listing(override.key_or_group)}")
+                number *= values
+                if number > MOST_JOBS:
+                    raise ConfigError(
+                        f"{override.key_or_group}: makes this a sweep of more than {MOST_JOBS:,} jobs; give fewer values, or one job "
+                        "a list of shapes or engines in brackets"
+                    )
         (jobs,) = BasicSweeper.split_arguments(parsed, None)
         return jobs
 

@@ -51,6 +51,8 @@ def claim_job_folder(path: Path) -> Path:
 
 
 def _named(path: Path) -> Path:
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(20, "it is a file and no folder")
     path.mkdir(parents=True, exist_ok=True)
     if any(next(path.glob(pattern), None) is not None for pattern in _TRACES):
         raise _taken(path)

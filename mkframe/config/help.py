@@ -5,18 +5,33 @@ from collections.abc import Mapping, Sequence
 _HEAD = """\
 usage: python -m mkframe [OVERRIDE...]          one run, one report
        python -m mkframe -m [OVERRIDE...]       one run for each combination of values with commas
+       python -m mkframe resume=RUN_FOLDER      goes on with a run that ended early, and writes its report
+       python -m mkframe COMMAND ...            another command, below; COMMAND --help says more
 
 Overrides read KEY=VALUE. A group takes a choice (engine=persistent); engine and shape take several, in brackets and quotes.
 """
 
 _TAIL = """\
+commands:
+  validate FILE...          checks reports against their schema and their samples file's hash; needs no GPU
+  table FILE...             prints reports as tables
+  compare BASE NEW          what is faster or slower in NEW than in BASE
+  engines                   what there is, and what cannot run here and why
+  plan [OVERRIDE...]        what a run would do; with --estimate, how long it would take
+  conformance OVERRIDE...   asks an engine of yours everything that it must satisfy
+  device probe              floors and bandwidths of this device, as a card
+  doctor                    what this machine can and cannot measure
+
 flags (anywhere on the line):
   -m, --multirun            sweep: values with commas make one job each
+  --quiet                   print nothing but errors
+  --json                    print one JSON document per job instead of the table
   --cfg job|hydra|all       print the composed configuration instead of running
-  --info all|defaults|...  what Hydra knows of it
+  --info all|defaults|...   what Hydra knows of it
   --config-dir DIR          a folder with more choices, laid out as conf/
   --config-name NAME        another primary configuration in that folder
   --hydra-help              Hydra's own help
+  --version                 the version of mkframe
 
 examples:
   python -m mkframe engine=persistent shape=assessment device=cpu

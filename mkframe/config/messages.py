@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from mkframe.config.files import circle
+from mkframe.config.grammar import is_key
 from mkframe.errors import ConfigError, MkframeError, PluginError, SelectionError
 from mkframe.plugin.registry import choices
 
@@ -33,6 +36,8 @@ def as_list(value: Any) -> list[str]:
 def unparsable(text: str, error: Exception) -> ConfigError:
     """An override that Hydra's grammar refuses."""
     key, _, value = text.partition("=")
+    if not is_key(key):
+        return ConfigError(f"{key or text}: is no key; a key is one or more names of ASCII letters, digits, _ and -, joined by single dots")
     if not value.strip():
         return ConfigError(f"{key}: no value; write {key}=VALUE (null for none)")
     if value.count("[") != value.count("]") or value.count("{") != value.count("}"):
@@ -98,10 +103,14 @@ def _check_choice(group: str, name: str, composer: "Composer") -> None:
 
 def explain(error: Exception, parsed: Sequence[Override], composer: "Composer") -> MkframeError:
     """The error behind a composition that failed."""
-    if isinstance(error, MkframeError):
-        return error
-    if isinstance(error, UnicodeDecodeError):
-        return ConfigError(f"a configuration file is not UTF-8 text: {one_line(error)}")
+    for cause in _chain(error):
+        if isinstance(cause, MkframeError):
+            return cause
+        if isinstance(cause, RecursionError):
+            return _endless(parsed, composer)
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file == composer.config_name:
+        names = [name for name in composer.loader.get_group_options("") if not name.startswith("_")]  # Hydra's own
+        return ConfigError(f"--config-name: no configuration is called {composer.config_name!r}; {choices(composer.config_name, names)}")
     if isinstance(error, YAMLError):
         return ConfigError(f"a configuration file cannot be read: {one_line(error)}")
     missing = _missing_choice(error, composer)
@@ -137,10 +146,12 @@ def _override_problem(override: Override, base: DictConfig, composer: "Composer"
     if "/" in key:
         return f"no configuration group is called {key!r}; {choices(key, composer.groups)}"
     found = _first_unknown(base, key)
-    if override.is_add() or override.is_force_add():
-        return f"{key}: exists already; leave out the +" if found is None and override.is_add() else None
-    if found is None:
+    if override.is_add():
+        return f"{key}: exists already; leave out the +" if found is None else None
+    if override.is_force_add() and found is not None:
         return None
+    if found is None:
+        return _kind_problem(key, override.value(), base)
     level, name, existing = found
     if existing is None:
         return f"{level} is a single value, not a group of keys; write {level}=VALUE"
@@ -149,6 +160,31 @@ def _override_problem(override: Override, base: DictConfig, composer: "Composer"
     names = [*existing, *(composer.groups if not level else ())]
     where = f"{level}.{name}" if level else name
     return f"{where}: no such key; {choices(name, dict.fromkeys(names))}"
+
+
+def _kind_problem(key: str, value: Any, base: DictConfig) -> str | None:
+    """A list in place of a group of keys, or the other way round."""
+    node = OmegaConf.select(base, key, throw_on_resolution_failure=False)
+    if OmegaConf.is_list(node) and isinstance(value, Mapping):
+        return f"{key}: expected a list, not a group of keys; write a list in brackets: '{key}=[{{...}}]'"
+    if OmegaConf.is_dict(node) and isinstance(value, list):
+        keys = ", ".join(str(name) for name in node)
+        return f"{key}: expected a group of keys, not a list; " + (f"its keys are {keys}" if keys else "it has no keys")
+    return None
+
+
+def _endless(parsed: Sequence[Override], composer: "Composer") -> ConfigError:
+    """Defaults lists that lead back to themselves, or a nesting that Python cannot follow."""
+    selected = [f"{item.key_or_group}/{name}" for item in parsed if item.key_or_group in composer.groups for name in as_list(item.value())]
+    round_trip: list[str] = []
+    with suppress(Exception):  # a file that cannot be read for its depth
+        round_trip = circle(composer.loader.repository, [composer.config_name, *selected])
+    if len(round_trip) == 1:
+        return ConfigError(f"{round_trip[0]}.yaml: names itself in its defaults; take it out of that list")
+    if round_trip:
+        trail = " -> ".join(f"{name}.yaml" for name in [*round_trip, round_trip[0]])
+        return ConfigError(f"{round_trip[0]}.yaml: its defaults lead back to itself ({trail}); take one of them out")
+    return ConfigError("the configuration is nested too deeply to be composed")
 
 
 def _first_unknown(base: DictConfig, key: str) -> tuple[str, str, list[str] | None] | None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mkframe.errors import ConfigError
+from mkframe.errors import ConfigError, UnreadableError
 
 VARIABLE = "MKFRAME_PLUGIN_PATH"
 KEY = "plugin_path"
@@ -14,8 +14,10 @@ def split_plugin_paths(argv: Sequence[str], environ: Mapping[str, str]) -> tuple
     """(absolute plugin folders, the arguments without `plugin_path=...`).
 
     `plugin_path=DIR` or `plugin_path=[a,b]`, the last one counts; then the folders of MKFRAME_PLUGIN_PATH, separated as in
-    PATH. Folders named twice count once. Raises ConfigError for `plugin_path=a,b`.
+    PATH. Folders named twice count once. Raises ConfigError for `plugin_path=a,b`, UnreadableError where the current folder
+    has been deleted: nothing that is relative to it can be found then.
     """
+    _require_current_folder()
     named: tuple[str, ...] = ()
     rest = []
     for argument in argv:
@@ -25,6 +27,13 @@ def split_plugin_paths(argv: Sequence[str], environ: Mapping[str, str]) -> tuple
             rest.append(argument)
     paths = [*named, *(item for item in environ.get(VARIABLE, "").split(os.pathsep) if item)]
     return tuple(dict.fromkeys(str(Path(path).expanduser().absolute()) for path in paths)), tuple(rest)
+
+
+def _require_current_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UnreadableError("the current folder does not exist any more; change to another one and start again") from error
 
 
 def _parse(text: str) -> tuple[str, ...]:

@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from mkframe.errors import ConfigError
+from mkframe.errors import ConfigError, PluginError
 from mkframe.model.report import ComparisonReport
 from mkframe.plan import grid
+from mkframe.plugin.answers import check_shape
+from mkframe.plugin.asking import asking, failing_as
+from mkframe.plugin.contract import ContractBreach
 from mkframe.plugin.registry import choices
 from mkframe.plugin.workload import Workload
+from mkframe.text import told
 
 LARGEST_SEED = 2**63 - 1
 _SETS_APART = ("development", "assessment")
@@ -96,7 +100,11 @@ def _listed(node: Mapping[str, Any], key: str, workload: Workload, most: int) ->
 def _grid(node: Mapping[str, Any], key: str, workload: Workload, most: int) -> tuple[Any, ...]:
     written = {name: value for name, value in node.items() if value is not None}
     if not written:
-        raise ConfigError(f"{key}: is empty; give {key}.cases, or axes out of {', '.join(_names(workload))}")
+        if node:  # every axis is null
+            raise ConfigError(
+                f"{key}: no axis has a value; give one to {', '.join(_required(workload))}, as in {key}.{_names(workload)[0]}=8"
+            )
+        raise ConfigError(f"{key}: is empty; its file must hold cases, or axes out of {', '.join(_names(workload))}")
     for name in written:
         if name not in _names(workload):
             raise ConfigError(f"{key}.{name}: {workload.id} has no axis {name}; set it to null, the axes are {', '.join(_names(workload))}")
@@ -119,7 +127,7 @@ def _case(item: Any, key: str, workload: Workload) -> Any:
 
 
 def _check_required(given: Mapping[str, Any], key: str, workload: Workload) -> None:
-    required = [item.name for item in fields(workload.Case) if item.default is MISSING and item.default_factory is MISSING]
+    required = _required(workload)
     missing = [name for name in required if name not in given]
     if missing:
         raise ConfigError(f"{key}: {', '.join(missing)} missing; a case of {workload.id} needs {', '.join(required)}")
@@ -127,9 +135,14 @@ def _check_required(given: Mapping[str, Any], key: str, workload: Workload) -> N
 
 def _made(values: Mapping[str, int], key: str, workload: Workload) -> Any:
     try:
-        return workload.Case(**values)
-    except (ValueError, AssertionError) as error:
-        raise ConfigError(f"{key}: {' '.join(str(error).split()) or 'refused by the workload'}") from error
+        with asking():
+            return workload.Case(**values)
+    except KeyboardInterrupt:
+        raise
+    except (ValueError, AssertionError) as error:  # how a workload refuses on purpose
+        raise ConfigError(f"{key}: {told(error, kind=False) if str(error).strip() else 'refused by the workload'}") from error
+    except BaseException as error:
+        raise PluginError(f"workload {workload.id}: Case failed for {key}, {shown(values)}: {told(error)}") from error
 
 
 def _check_apart(sets: Sequence[ShapeSet], workload: Workload) -> None:
@@ -137,7 +150,18 @@ def _check_apart(sets: Sequence[ShapeSet], workload: Workload) -> None:
     cases = {item.name: set(item.cases) for item in sets}
     both = cases.get(_SETS_APART[0], set()) & cases.get(_SETS_APART[1], set())
     for case in both:
-        raise ConfigError(f"shape: {shown(workload.shape_of(case))} is in both development and assessment; take it out of one")
+        raise ConfigError(f"shape: {shown(shape_of(workload, case))} is in both development and assessment; take it out of one")
+
+
+def shape_of(workload: Workload, case: Any) -> dict[str, int]:
+    """The report's `shape` of a case. Raises PluginError where the workload does not give names and integers."""
+    what = f"workload {workload.id}: shape_of()"
+    with failing_as(PluginError, what):
+        found = workload.shape_of(case)
+    try:
+        return check_shape(found)
+    except ContractBreach as breach:
+        raise PluginError(f"{what} {breach}") from breach
 
 
 def shown(shape: Mapping[str, int]) -> str:
@@ -147,6 +171,10 @@ def shown(shape: Mapping[str, int]) -> str:
 
 def _names(workload: Workload) -> list[str]:
     return [item.name for item in fields(workload.Case)]
+
+
+def _required(workload: Workload) -> list[str]:
+    return [item.name for item in fields(workload.Case) if item.default is MISSING and item.default_factory is MISSING]
 
 
 def _example(workload: Workload) -> str:

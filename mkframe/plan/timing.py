@@ -9,6 +9,8 @@ from mkframe.model.device import Device
 from mkframe.model.plan import TimingPlan
 
 SPIN_UP_S = 1.0
+SHORTEST_TIMEOUT_S = 0.1
+LONGEST_TIMEOUT_S = 24 * 3600.0
 
 _RANGES: Mapping[str, float] = {"replays": 1, "k1": 1, "slope_us": 1.0, "sets": 2, "footprint": 1.0}
 _KEYS: Mapping[Protocol, tuple[str, ...]] = {
@@ -29,8 +31,11 @@ def timing_plan(config: TimingConfig, device: Device) -> TimingPlan:
         raise ConfigError(
             f"timing.processes: {config.processes} processes cannot share {config.rounds} rounds; use at most {config.rounds}"
         )
-    if config.cell_timeout_s <= 0:
-        raise ConfigError(f"timing.cell_timeout_s: must be above 0, not {config.cell_timeout_s:g}")
+    if not SHORTEST_TIMEOUT_S <= config.cell_timeout_s <= LONGEST_TIMEOUT_S:
+        raise ConfigError(
+            f"timing.cell_timeout_s: must be from {SHORTEST_TIMEOUT_S:g} to {LONGEST_TIMEOUT_S:g} s (24 h), "
+            f"not {config.cell_timeout_s:.12g}"
+        )
     if config.budget_s is not None and config.budget_s <= 0:
         raise ConfigError(f"timing.budget_s: must be above 0, not {config.budget_s:g}; null means no limit")
     if config.hold is True and not cuda:

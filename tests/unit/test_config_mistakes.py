@@ -11,6 +11,8 @@ from plan_fakes import CPU, make_registry
 
 from mkframe.config.app import JobResult, run_hydra
 from mkframe.config.nodes import Config
+from mkframe.config.plugin_paths import split_plugin_paths
+from mkframe.errors import UnreadableError
 from mkframe.model.plan import RunPlan
 from mkframe.plan import build_plan
 from mkframe.plugin import Engine
@@ -27,7 +29,14 @@ def run(*argv: str, registry: Registry = REGISTRY) -> tuple[int, str, str]:
         return build_plan(config, registry, CPU)
 
     with redirect_stdout(out), redirect_stderr(err):
-        code = run_hydra(argv, registry, prepare=prepare, job=lambda *_: JobResult(exit_code=0), finish_sweep=lambda *_: None)
+        code = run_hydra(
+            argv,
+            registry,
+            prepare=prepare,
+            job=lambda *_: JobResult(exit_code=0),
+            finish_sweep=lambda *_: None,
+            tell=lambda _: None,  # how long composing takes is no matter here
+        )
     return code, out.getvalue(), err.getvalue()
 
 
@@ -94,7 +103,9 @@ MISTAKES = {
     "zero rounds": (["timing.rounds=0"], ["timing.rounds: must be at least 1, not 0"]),
     "negative warm-ups": (["timing.warmups=-1"], ["timing.warmups: must be at least 0, not -1"]),
     "more processes than rounds": (["timing.rounds=2"], ["timing.processes", "at most 2"]),
-    "no timeout": (["timing.cell_timeout_s=0"], ["timing.cell_timeout_s: must be above 0"]),
+    "no timeout": (["timing.cell_timeout_s=0"], ["timing.cell_timeout_s: must be from 0.1 to 86400 s (24 h), not 0"]),
+    "a timeout below its least": (["timing.cell_timeout_s=0.09"], ["timing.cell_timeout_s: must be from 0.1", "not 0.09"]),
+    "a timeout of weeks": (["timing.cell_timeout_s=3000000"], ["timing.cell_timeout_s", "not 3000000"]),
     "hold on a CPU": (["timing.hold=true"], ["timing.hold", "CUDA"]),
     "too many samples": (["timing.samples_per_round=10000000"], ["timing.samples_per_round", "64.0 MiB", "at most"]),
     "a contract changed": (["precision.hidden=float32"], ["precision.hidden: fp16 means float16", "a different contract needs its own id"]),
@@ -120,6 +131,20 @@ MISTAKES = {
     "seed": (["shape.smoke.seed=-1"], ["shape.smoke.seed: expected an integer from 0"]),
     "absurd shape": (["shape.smoke.cases=[{rows: 4000000000, channels: 4000000000, hidden: 4}]"], ["needs", "EiB", "this machine has"]),
     "empty axis": (["shape=grid", "shape.grid.rows=[]"], ["shape.grid.rows: is empty"]),
+    "every axis left out": (
+        ["shape=grid", *(f"shape.grid.{axis}=null" for axis in ("rows", "channels", "hidden"))],
+        ["shape.grid: no axis has a value; give one to rows, channels, hidden, as in shape.grid.rows=8"],
+    ),
+    "a group for a list": (
+        ["shape.smoke.cases={rows: 3}"],
+        ["shape.smoke.cases: expected a list, not a group of keys", "'shape.smoke.cases=[{...}]'"],
+    ),
+    "a list for a group": (["engine.quick.options=[1]"], ["engine.quick.options: expected a group of keys, not a list", "tile, mode"]),
+    "a list for a group, forced": (["++engine.quick.options=[1]"], ["engine.quick.options: expected a group of keys, not a list"]),
+    "an axis twice in a case": (
+        ["shape.smoke.cases=[{rows: 1, channels: 4, hidden: 4},{rows: 1, rows: 2, channels: 4, hidden: 4}]"],
+        ["shape.smoke.cases: rows stands twice in one {...}"],
+    ),
     "zero on an axis": (["shape=grid", "shape.grid.rows=[4,0]"], ["shape.grid.rows[1]: must be at least 1, not 0"]),
     "axis left out": (["shape=grid", "shape.grid.rows=null"], ["shape.grid: rows missing"]),
     "range without an end": (["shape=grid", "shape.grid.rows={start: 1, factor: 2}"], ["shape.grid.rows: a range reads"]),
@@ -143,12 +168,25 @@ MISTAKES = {
     "not an override": (["persistent"], ["'persistent' is no override and no command", "KEY=VALUE"]),
     "no key": (["=3"], ["'=3' is no override"]),
     "special characters": (["out=a=b"], ["out=a=b: cannot be read", "quote"]),
+    "two dots": (["timing..rounds=1"], ["timing..rounds: is no key", "joined by single dots"]),
+    "letters beyond ASCII": (["ключ=1"], ["ключ: is no key", "ASCII"]),
+    "out without a value": (["out="], ["out: names no folder", "out=DIR"]),
+    "out is blank": (["out='  '"], ["out: names no folder"]),
+    "hydra.run.dir without a value": (["hydra.run.dir="], ["hydra.run.dir: names no folder"]),
+    "two names for the folder": (["out=A", "hydra.run.dir=B"], ["out and hydra.run.dir both name the folder"]),
+    "two names for a sweep's folder": (["-m", "out=A", "hydra.sweep.dir=B"], ["out and hydra.sweep.dir both name the folder"]),
+    "out is a device": (["out=/dev/null"], ["cannot write /dev/null: it is a file and no folder", "out=DIR"]),
+    "out is a file": ([f"out='{__file__}'"], ["it is a file and no folder", "out=DIR"]),
     "unknown flag": (["--multi"], ["--multi", "did you mean --multirun?"]),
+    "unknown flag lists all": (["--xyz"], ["--quiet", "--json", "--multirun", "--config-dir"]),
     "refused flag": (["--experimental-rerun", "x"], ["--experimental-rerun", "repeat its overrides"]),
     "--cfg without a value": (["--cfg"], ["--cfg takes one of job, hydra, all"]),
     "--cfg with a wrong value": (["--cfg", "jobs"], ["--cfg takes one of job, hydra, all, not 'jobs'"]),
     "--config-dir without a folder": (["--config-dir", "nowhere"], ["--config-dir: nowhere is not a folder"]),
-    "--config-name without a file": (["--config-name", "nowhere"], ["nowhere"]),
+    "--config-name without a file": (
+        ["--config-name", "nowhere"],
+        ["--config-name: no configuration is called 'nowhere'; there are: config\n"],
+    ),
     "search path that does not exist": (["hydra.searchpath=[file:///nowhere]"], ["/nowhere", "not available"]),
     "parallel launcher": (["hydra/launcher=joblib"], ["hydra/launcher: only basic is possible", "timings"]),
     "parallel launcher by its class": (["hydra.launcher._target_=joblib.JoblibLauncher"], ["hydra/launcher: only basic is possible"]),
@@ -159,6 +197,8 @@ MISTAKES = {
     "no value": (["timing.rounds=???"], ["timing.rounds"]),
     "unwritable folder": (["out=/proc/nowhere/x"], ["cannot write /proc/nowhere/x", "out=DIR"]),
     # sweeps
+    "endless range": (["-m", "timing.rounds=range(1,1000000000)"], ["timing.rounds", "more than 10,000 jobs"]),
+    "endless product": (["-m", "timing.rounds=range(3,1003)", "timing.warmups=range(0,11)"], ["timing.warmups", "more than 10,000 jobs"]),
     "interval": (["-m", "timing.rounds=interval(3,5)"], ["timing.rounds: an interval"]),
     "glob without a match": (["-m", "engine=glob(zzz*)"], ["matches nothing", "quick"]),
     "sweep over Hydra's keys": (["-m", "hydra.job.name=a,b"], ["hydra.job.name", "cannot be swept"]),
@@ -184,9 +224,25 @@ def test_a_mistake_is_one_line(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [], "a mistake leaves nothing behind"
 
 
+BOMB = b"a0: &a0 [1,2,3,4,5,6,7,8,9]\n" + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12))
 FILES = {
     "not YAML": ("shape/mine.yaml", b"a: [1", ["mine.yaml", "line 1"]),
-    "not text": ("shape/mine.yaml", b"\xff\xfe", ["UTF-8"]),
+    "not text": ("shape/mine.yaml", b"\xff\xfe", ["cd/shape/mine.yaml: is not UTF-8 text", "0xff at offset 0"]),
+    "no place": ("shape/mine.yaml", b"rows: 1\n", ["cd/shape/mine.yaml", "the first line of the file must be: # @package shape.mine"]),
+    "aliases of aliases": ("shape/mine.yaml", b"# @package shape.mine\n" + BOMB, ["cd/shape/mine.yaml", "more than 200,000 values"]),
+    "an alias inside itself": (
+        "shape/mine.yaml",
+        b"# @package shape.mine\nrows: &r [*r]\n",
+        ["mine.yaml", "*r stands inside what it names"],
+    ),
+    "very deep": ("shape/mine.yaml", b"# @package shape.mine\nrows: " + b"[" * 5000 + b"]" * 5000, ["mine.yaml", "100 levels deep"]),
+    "very deep in block form": (
+        "shape/mine.yaml",
+        b"# @package shape.mine\n" + b"".join(b" " * n + b"a:\n" for n in range(600)),
+        ["nested too deeply"],
+    ),
+    "very long": ("shape/mine.yaml", b"# @package shape.mine\nrows: [" + b"1," * 210_000 + b"]", ["mine.yaml", "more than 200,000 values"]),
+    "a set that names itself": ("shape/mine.yaml", b"defaults: [mine]\n", ["shape/mine.yaml: names itself in its defaults"]),
     "a list": ("shape/mine.yaml", b"- 1\n", ["shape"]),
     "an unknown engine in a preset": ("shape/mine.yaml", b"# @package _global_\ndefaults: [{/engine@e: nope}]\n", ["'nope'", "quick"]),
     "a key that does not exist": ("shape/mine.yaml", b"# @package shape.mine\nfoo: 1\n", ["shape.mine.foo", "rows"]),
@@ -204,6 +260,34 @@ def test_a_mistake_in_a_users_file_is_one_line(name: str, tmp_path: Path) -> Non
     assert (code, err.count("\n")) == (2, 1), err
     for word in words:
         assert word in err
+
+
+def test_presets_that_name_each_other_are_told_with_their_way(tmp_path: Path) -> None:
+    (tmp_path / "cd/engine").mkdir(parents=True)
+    (tmp_path / "cd/engine/one.yaml").write_text("defaults: [quick, two]\n")
+    (tmp_path / "cd/engine/two.yaml").write_text("defaults: [/engine/one]\n")
+    code, _, err = run("--config-dir", "cd", "engine=one")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "engine/one.yaml -> engine/two.yaml -> engine/one.yaml" in err
+
+
+def test_aliases_and_presets_within_reason_are_read(tmp_path: Path) -> None:
+    (tmp_path / "cd/engine").mkdir(parents=True)
+    (tmp_path / "cd/shape").mkdir()
+    (tmp_path / "cd/engine/one.yaml").write_text("defaults: [quick, two]\n")
+    (tmp_path / "cd/engine/two.yaml").write_text("defaults: [base]\n")
+    text = "# @package shape.mine\ncases: [{rows: &n 3, channels: *n, hidden: *n}, {rows: 4, channels: *n, hidden: 7}]\n"
+    (tmp_path / "cd/shape/mine.yaml").write_text(text)
+    assert run("--config-dir", "cd", "engine=one", "shape=mine")[::2] == (0, "")
+    assert run("shape.smoke.cases=[{rows: 1, channels: 4, hidden: 4},{rows: 2, channels: 4, hidden: 4}]")[::2] == (0, "")
+
+
+def test_a_deleted_current_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UnreadableError, match="the current folder does not exist any more"):
+        split_plugin_paths([], {})
 
 
 def test_plugins_cannot_be_named_in_a_file(tmp_path: Path) -> None:

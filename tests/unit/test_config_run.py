@@ -2,8 +2,10 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -13,6 +15,8 @@ import pytest
 import yaml
 from plan_fakes import make_registry
 
+from mkframe.cli.main import COMMANDS
+from mkframe.config import patience
 from mkframe.config.app import JobResult, SweepJob, run_hydra
 from mkframe.config.nodes import Config, DeviceKind, Select
 from mkframe.errors import ConfigError, RunError
@@ -257,6 +261,61 @@ def test_an_interrupted_sweep_still_writes_its_index(session: Session) -> None:
     assert len(jobs) == 1
 
 
+def test_who_waits_is_told_what_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "WAIT_S", 0.0)
+    told: list[str] = []
+    arrived = threading.Event()
+
+    def tell(text: str) -> None:
+        told.append(text)
+        arrived.set()
+
+    def prepare(config: Config) -> Config:
+        assert arrived.wait(60)
+        return config
+
+    done = {"job": lambda *_: JobResult(exit_code=0), "finish_sweep": lambda *_: None}
+    assert run_hydra(["-m", "timing.rounds=3,4,5"], make_registry(), prepare=prepare, tell=tell, **done) == 0
+    assert len(told) == 1
+    assert told[0].startswith("composing and planning 3 jobs")
+
+
+def test_who_does_not_wait_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "WAIT_S", 3600.0)
+    told: list[str] = []
+    with patience.tell_if_slow(told.append, "x"):
+        pass
+    assert told == []
+    assert threading.active_count() == 1
+
+
+def test_a_single_run_tells_on_stderr_where_nobody_listens(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    class AtOnce(threading.Timer):
+        def start(self) -> None:
+            self.function(*self.args)
+
+        def join(self, timeout: float | None = None) -> None:
+            pass
+
+    monkeypatch.setattr(threading, "Timer", AtOnce)
+    assert session.run("timing.rounds=3") == 0
+    assert session.err == "mkframe: composing the configuration; nothing runs yet\n"
+
+
+def test_the_index_gets_no_folders(session: Session, tmp_path: Path) -> None:
+    away = tmp_path / "swept"
+    (away / "1").mkdir(parents=True)
+    assert session.run("-m", "timing.rounds=3,4", f"out={away}", "hydra.sweep.subdir=${hydra.job.num}", "hydra.searchpath=[]") == 1
+    ((_, jobs),) = session.swept
+    assert [job.overrides for job in jobs] == [("timing.rounds=3",), ("timing.rounds=4",)]
+    assert [job.result.error for job in jobs] == [None, "1 holds a run already; name another folder with out=DIR"]
+    assert f"out={away}" in session.err
+    assert session.run("-m", "timing.rounds=3", f"hydra.sweep.dir={tmp_path / 'other'}") == 0
+    ((root, jobs),) = session.swept
+    assert root == tmp_path / "other"
+    assert jobs[0].overrides == ("timing.rounds=3",)
+
+
 def test_two_sweeps_never_share_a_folder(session: Session) -> None:
     assert session.run("-m", "timing.rounds=3,4", "out=swept") == 0
     assert session.run("-m", "timing.rounds=3,4", "out=swept") == 2
@@ -295,8 +354,11 @@ def test_cfg_shows_the_checked_configuration(session: Session) -> None:
 
 def test_help_lists_choices_and_nothing_internal(session: Session) -> None:
     assert session.run("--help") == 0
-    for word in ("quick-graph", "board", "residual_mlp", "per_call", "rtx3090", "--config-dir"):
+    for word in ("quick-graph", "board", "residual_mlp", "per_call", "rtx3090", "--config-dir", "--quiet", "--json", "resume=RUN_FOLDER"):
         assert word in session.out
+    listed = re.search(r"^commands:\n((?:  .+\n)+)", session.out, re.MULTILINE)
+    assert listed is not None
+    assert {line.split()[0] for line in listed[1].splitlines()} == set(COMMANDS)
     assert "-default" not in session.out
     assert "-own-" not in session.out
 
