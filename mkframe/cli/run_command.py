@@ -19,6 +19,9 @@ from mkframe.model.outcome import Outcome
 from mkframe.model.plan import RunPlan
 from mkframe.plan.build import build_plan
 from mkframe.plan.devices import resolve
+from mkframe.plan.estimate import estimate
+from mkframe.plan.history import load_history, remember
+from mkframe.plan.host import measure_host
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry
 from mkframe.report.table import table_of
@@ -91,7 +94,8 @@ class _RunCommand:
 
     def job(self, job: _Job, folder: Path) -> JobResult:
         plan = job.plan
-        self._tell(job.note)  # not before: a mistake of the user is one line and nothing else
+        for note in (job.note, *plan.notes):
+            self._tell(note)  # not before: a mistake of the user is one line and nothing else
         if not any(case.runnable for case in plan.cases):
             _give_back(folder)
             raise RunError(f"every cell is unsupported, so there is nothing to report: {_reasons(plan)}")
@@ -116,11 +120,12 @@ class _RunCommand:
         """Measures what is missing, then writes and shows the report."""
         with journal, Signals() as signals:
             with device_lock(ledger.plan.device, ledger.plan.wait_s, self._tell):
-                run_plan(ledger, journal, Progress(self._quiet), signals)
+                run_plan(ledger, journal, self._progress(ledger.plan), signals)
             if not ledger.hellos:
                 raise RunError(f"the run ended before anything was measured: {ledger.stopped}")
             written = write_report(folder, ledger, self._registry.workload(ledger.plan.workload))
         assert written is not None, "a plan with a runnable cell leaves a report"
+        remember(written.report.document())
         code = exit_code(ledger)
         try:
             self._show(written, targets, code)
@@ -131,6 +136,12 @@ class _RunCommand:
             silence_stdout()
             print(f"mkframe: cannot write to standard output: {error.strerror}; the report is {_relative(written.path)}", file=sys.stderr)
         return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=ledger.interrupted)
+
+    def _progress(self, plan: RunPlan) -> Progress:
+        """With an estimate of the time only where somebody can see it."""
+        if self._quiet or not sys.stderr.isatty():
+            return Progress(self._quiet)
+        return Progress(self._quiet, estimate(plan, self._registry.workload(plan.workload), load_history(), measure_host()))
 
     def finish_sweep(self, root: Path, jobs: tuple[SweepJob, ...]) -> None:
         """Writes index.json: every job with its overrides, folder, exit code, report and its SHA-256, or its error."""

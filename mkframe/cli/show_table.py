@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from mkframe.cli.printed import printed
 from mkframe.report.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ def show(table: Table) -> None:
     """Prints to standard output: one row per shape, one column per engine, the loss as plain as the win."""
     from rich.console import Console
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -23,13 +25,13 @@ def show(table: Table) -> None:
     grid.add_column("shape set")
     grid.add_column("shape", no_wrap=True)
     for engine in table.engines:
-        grid.add_column(engine, justify="right")
+        grid.add_column(Text(printed(engine)), justify="right")
     for row in table.rows:
-        grid.add_row(row.set, row.shape, *(_text(row.cells.get(engine)) for engine in table.engines))
-    console.print(table.title, markup=False)
+        grid.add_row(Text(printed(row.set)), Text(printed(row.shape)), *(_text(row.cells.get(engine)) for engine in table.engines))
+    console.print(printed(table.title), markup=False)
     console.print(grid)
     for note in table.notes:
-        console.print(note, markup=False)
+        console.print(printed(note), markup=False)
 
 
 def _tall(cells: Iterable[Cell]) -> bool:

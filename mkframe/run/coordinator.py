@@ -34,11 +34,10 @@ def run_plan(ledger: Ledger, journal: Journal, observer: Observer, signals: Sign
     A signal, and a journal that cannot be written any more, end the run early and keep what is there. Raises DeviceError where the
     device cannot be used at all, and RunError where no worker can be started.
     """
-    coordinator = _Coordinator(ledger, journal, observer)
+    coordinator = _Coordinator(ledger, journal, observer, signals)
     observer.started(sum(ledger.plan.timing.rounds - len(state.blocks) for state in ledger.cells.values() if state.alive))
     try:
-        with signals.measuring():
-            coordinator.run()
+        coordinator.run()
     except Interrupted as interrupt:
         ledger.stopped = str(interrupt)
         ledger.interrupted = True
@@ -56,11 +55,12 @@ def rotated(engines: list[str], round_index: int) -> list[str]:
 
 
 class _Coordinator:
-    def __init__(self, ledger: Ledger, journal: Journal, observer: Observer) -> None:
+    def __init__(self, ledger: Ledger, journal: Journal, observer: Observer, signals: Signals) -> None:
         self._plan = ledger.plan
         self._ledger = ledger
         self._journal = journal
         self._observer = observer
+        self._signals = signals
         self._worker: WorkerProcess | None = None
         self._serial = max(ledger.hellos, default=-1)
         self._stage = m.Stage(engine=None, doing="starting")
@@ -99,10 +99,11 @@ class _Coordinator:
             plugin_paths=plan.plugin_paths,
             process=process,
         )
+        self._observer.starting(process)
         worker = WorkerProcess(setup)
         self._worker = worker
         try:
-            event = worker.next_event(plan.timing.cell_timeout_s)
+            event = self._next(worker)
         except (WorkerDied, WorkerSilent) as fault:
             self._worker = None
             raise RunError(f"the worker could not start: {fault}") from fault
@@ -155,10 +156,15 @@ class _Coordinator:
     def _pump(self, worker: WorkerProcess, case: CasePlan, process: int, until: type[m.Event]) -> None:
         """Takes events until one of type `until` has been taken."""
         while True:
-            event = worker.next_event(self._plan.timing.cell_timeout_s)
+            event = self._next(worker)
             self._keep(event, case, process)
             if isinstance(event, until):
                 return
+
+    def _next(self, worker: WorkerProcess) -> m.Event:
+        """Waits for the worker: the only moment at which a signal ends the run."""
+        with self._signals.interruptible():
+            return worker.next_event(self._plan.timing.cell_timeout_s)
 
     def _keep(self, event: m.Event, case: CasePlan | None, process: int) -> None:
         """Journal first, ledger second, then whoever watches: what the ledger knows can always be rebuilt."""

@@ -20,13 +20,14 @@ class Interrupted(KeyboardInterrupt):
 class Signals:
     """Holds SIGINT, SIGTERM and SIGHUP for the time of a run and its report. Usable in the main thread only.
 
-    Inside `measuring` the first signal raises Interrupted; one that came before raises it there at once. All others are ignored.
+    The first signal raises Interrupted, and only inside `interruptible`: what was measured is journaled and entered whole or not at all.
+    One that comes elsewhere raises it when `interruptible` is entered next. All others are ignored.
     """
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
         self._first: str | None = None
-        self._measuring = False
+        self._interruptible = False
 
     def __enter__(self) -> "Signals":
         self._before = {number: signal.signal(number, self._note) for number in _STOPPING}
@@ -37,17 +38,17 @@ class Signals:
             signal.signal(number, handler)
 
     @contextmanager
-    def measuring(self) -> Iterator[None]:
-        if self._first is not None:
-            raise Interrupted(self._first)
-        self._measuring = True
+    def interruptible(self) -> Iterator[None]:
+        self._interruptible = True
         try:
+            if self._first is not None:
+                raise Interrupted(self._first)
             yield
         finally:
-            self._measuring = False
+            self._interruptible = False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._first is None:
             self._first = _STOPPING[signal.Signals(number)]
-            if self._measuring:
+            if self._interruptible:
                 raise Interrupted(self._first)

@@ -83,7 +83,7 @@ class TellsAPath(Careful):
     id = "tells-a-path"
 
     def call(self, t: Mapping[str, Any]) -> Any:
-        return open("/home/somebody/kernels/x.cubin")  # noqa: SIM115
+        return open("/home/somebody/kernels/x.cubin")
 
 
 class MissingSource(Careful):
