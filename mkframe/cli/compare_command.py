@@ -11,7 +11,7 @@ from mkframe.cli.parser import Parser
 from mkframe.compare import Outcome, compare_reports, load, require_same
 from mkframe.compare.conditions import FIELDS
 from mkframe.compare.result import CellResult
-from mkframe.compare.text import printable
+from mkframe.text import printable
 
 _HEAD = ("shape set", "shape", "engine", "BASE us", "NEW us", "ratio", "99 % interval", "floors", "verdict")
 _LEFT = (0, 1, 2, 8)

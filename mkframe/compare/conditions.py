@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkframe.compare.report import Report
-from mkframe.compare.text import NOT_STATED, both, printable
+from mkframe.compare.text import NOT_STATED, both
 from mkframe.errors import UsageError
+from mkframe.text import printable
 from mkframe.validate.finding import shown
 
 _COUNTED = frozenset(("rounds", "samples_per_round", "processes", "round_process", "timer_step_ms", "floors", "warmups", "protocol"))

@@ -10,9 +10,10 @@ import numpy as np
 from mkframe import stats
 from mkframe.canonical import sha256
 from mkframe.compare.samples import CellSamples, open_samples
-from mkframe.compare.text import printable, shape_label
+from mkframe.compare.text import shape_label
 from mkframe.errors import UnreadableError
 from mkframe.model.report import Summary
+from mkframe.text import printable
 from mkframe.validate import SIZE_LIMIT, check_document
 from mkframe.validate.finding import Finding, shown
 from mkframe.validate.parser import parse

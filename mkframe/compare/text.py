@@ -8,13 +8,6 @@ from mkframe.validate.finding import shown
 NOT_STATED = "not stated"
 
 
-def printable(text: str) -> str:
-    """`text` with control characters, line ends and lone surrogates escaped."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode() for character in text
-    )
-
-
 def shape_label(shape: Mapping[str, int]) -> str:
     """`33x32x64`, with further axes by name where there are more than three."""
     items = list(shape.items())

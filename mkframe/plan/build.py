@@ -16,7 +16,7 @@ from mkframe.plan.engines import Selected, select, unsupported
 from mkframe.plan.estimate import estimate
 from mkframe.plan.history import load_history
 from mkframe.plan.host import measure_host
-from mkframe.plan.shapes import ShapeSet, iterate, shape_sets
+from mkframe.plan.shapes import ShapeSet, iterate, shape_of, shape_sets
 from mkframe.plan.timing import timing_plan
 from mkframe.plugin.registry import Registry, choices
 from mkframe.plugin.workload import Workload
@@ -96,6 +96,6 @@ def _case(
         index=index,
         seed=shape_set.seed,
         case=case,
-        shape=workload.shape_of(case),
+        shape=shape_of(workload, case),
         cells=tuple(CellPlan(engine=item.plan, unsupported=reason) for item, reason in zip(engines, reasons, strict=True)),
     )

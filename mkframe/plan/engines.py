@@ -1,8 +1,8 @@
 """Which engines were selected, with their options; and what stands against one cell."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mkframe.config.nodes import EngineConfig, Select
 from mkframe.config.typed import typed
@@ -10,34 +10,47 @@ from mkframe.errors import ConfigError, MkframeError, PluginError, SelectionErro
 from mkframe.model.device import Device
 from mkframe.model.plan import GRAPH_SUFFIX, EnginePlan
 from mkframe.model.precision import Precision
+from mkframe.plugin.answers import check_reason, check_scratch, check_text
+from mkframe.plugin.asking import asking, failing_as
+from mkframe.plugin.contract import ContractBreach
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.registry import Registry, choices
+from mkframe.text import told
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selected:
-    """An engine as the plan names it, with its plugin and its options as the plugin's own type."""
+    """An engine as the plan names it, with its plugin and its options as the plugin's own type.
+
+    `named`: it was asked for by name, so its mistakes refuse the run. One that a preset brought along costs only its own cells:
+    `broken` says why none of them can run, and `options` is None then.
+    """
 
     plan: EnginePlan
     engine: Engine
     options: Any
+    named: bool = True
+    broken: str | None = None
 
 
 def select(config: Mapping[str, EngineConfig], workload_id: str, registry: Registry, device: Device) -> tuple[Selected, ...]:
     """Selected engines in order, each once; presets stand for what they name, a named engine's options count wherever it stands.
 
-    Raises SelectionError, PluginError (an engine that could not be loaded) or ConfigError (its options).
+    Raises SelectionError, PluginError (an engine that could not be loaded, or does not answer) or ConfigError (its options).
     """
     ids: dict[str, None] = {}
     for engine_id, node in config.items():
         ids.update(dict.fromkeys([engine_id] if node.select is None else _preset(node.select, workload_id, registry)))
     if not ids:
         raise SelectionError(f"engine: nothing is selected; {choices('', registry.engine_ids(workload_id))}")
-    return tuple(_selected(engine_id, config.get(engine_id, EngineConfig()), workload_id, registry, device) for engine_id in ids)
+    return tuple(_selected(engine_id, config.get(engine_id), workload_id, registry, device) for engine_id in ids)
 
 
 def unsupported(selected: Selected, case: Any, precision: Precision, device: Device, protocol: str = "per_call") -> str | None:
-    """Why this cell cannot run, as one short clause, or None. Raises PluginError where the engine's answer is no answer."""
+    """Why this cell cannot run, as one short clause, or None. Raises PluginError where an engine that was asked for by name gives
+    no answer; of one that a preset brought along this is the reason."""
     engine, plan = selected.engine, selected.plan
     if device.kind not in engine.devices:
         return f"runs on {' and '.join(engine.devices)} only"
@@ -47,20 +60,33 @@ def unsupported(selected: Selected, case: Any, precision: Precision, device: Dev
         return f"timing={protocol} is for graph forms; select {plan.id}{GRAPH_SUFFIX}"
     if precision.id not in engine.precisions:
         return f"holds {', '.join(engine.precisions)}, not {precision.id}"
-    reason = asked(f"engine {engine.id}: unsupported()", engine.unsupported, case, precision, device)
-    if reason is not None and not (isinstance(reason, str) and reason.strip()):
-        raise PluginError(f"engine {engine.id}: unsupported() must return a reason or None, not {reason!r}")
-    return None if reason is None else " ".join(reason.split())
+    if selected.broken is not None:
+        return selected.broken
+    whose = "" if not selected.named else f"engine {engine.id}: "
+    try:
+        reason = answer(f"{whose}unsupported()", check_reason, engine.unsupported, case, precision, device)
+        if reason is None and not selected.named:  # the plan will ask for it, and cannot do without an answer
+            answer("scratch()", check_scratch, engine.scratch, case, precision, selected.options)
+    except PluginError as error:
+        if selected.named:
+            raise
+        return str(error)
+    return reason
 
 
 def asked(what: str, question: Any, *arguments: Any) -> Any:
-    """Asks a plugin. Its exceptions become a PluginError that names it; an error of ours passes through."""
-    try:
+    """Asks a plugin. Whatever it raises becomes a PluginError that names it; what it prints goes to stderr."""
+    with failing_as(PluginError, what):
         return question(*arguments)
-    except MkframeError:
-        raise
-    except Exception as error:
-        raise PluginError(f"{what} failed: {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+
+def answer(what: str, check: Callable[[Any], T], question: Any, *arguments: Any) -> T:
+    """Asks a plugin and checks what it says. Raises PluginError: `WHAT must return ...`."""
+    found = asked(what, question, *arguments)
+    try:
+        return check(found)
+    except ContractBreach as breach:
+        raise PluginError(f"{what} {breach}") from breach
 
 
 def _preset(preset: Select, workload_id: str, registry: Registry) -> Iterator[str]:
@@ -72,18 +98,29 @@ def _preset(preset: Select, workload_id: str, registry: Registry) -> Iterator[st
                 yield engine_id + GRAPH_SUFFIX
 
 
-def _selected(engine_id: str, node: EngineConfig, workload_id: str, registry: Registry, device: Device) -> Selected:
+def _selected(engine_id: str, node: EngineConfig | None, workload_id: str, registry: Registry, device: Device) -> Selected:
     base = engine_id.removesuffix(GRAPH_SUFFIX)
     graph = base != engine_id
     engine = _engine(base, engine_id, workload_id, registry)
     if graph and "cuda" not in engine.devices:
         raise SelectionError(f"engine {base} runs on {', '.join(engine.devices)} only and has no graph form; select {base}")
-    options = _options(engine, engine_id, node)
-    implementation = asked(f"engine {base}: implementation()", engine.implementation, device)
+    broken = None
+    try:
+        options = _options(engine, engine_id, node or EngineConfig())
+        implementation = answer(f"engine {base}: implementation()", check_text, engine.implementation, device)
+    except MkframeError as error:
+        if node is not None:
+            raise
+        broken, options, implementation = str(error), None, f"{type(engine).__module__}:{type(engine).__qualname__}"
     plan = EnginePlan(
-        id=engine_id, engine=base, graph=graph, baseline=engine.baseline, implementation=str(implementation), options=_plain(options)
+        id=engine_id,
+        engine=base,
+        graph=graph,
+        baseline=engine.baseline,
+        implementation=implementation,
+        options={} if options is None else _plain(options),
     )
-    return Selected(plan=plan, engine=engine, options=options)
+    return Selected(plan=plan, engine=engine, options=options, named=node is not None, broken=broken)
 
 
 def _engine(base: str, engine_id: str, workload_id: str, registry: Registry) -> Engine:
@@ -103,9 +140,13 @@ def _options(engine: Engine, engine_id: str, node: EngineConfig) -> Any:
     if not isinstance(node.options, Mapping):
         raise ConfigError(f"{key}: expected a group of keys")
     try:
-        return typed(engine.Options, dict(node.options), key)
-    except (ValueError, TypeError, AssertionError) as error:
-        raise ConfigError(f"{key}: {' '.join(str(error).split()) or 'refused by the engine'}") from error
+        with asking():
+            return typed(engine.Options, dict(node.options), key)
+    except (MkframeError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # SystemExit too: no plugin may end the program
+        refused = isinstance(error, ValueError | TypeError | AssertionError)  # how a plugin refuses on purpose
+        raise ConfigError(f"{key}: {told(error, kind=not refused) if str(error).strip() else 'refused by the engine'}") from error
 
 
 def _plain(options: Any) -> dict[str, Any]:

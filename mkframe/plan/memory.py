@@ -1,7 +1,7 @@
 """What a case needs, in bytes, before anything is allocated."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ from mkframe.model.device import Device
 from mkframe.model.plan import TimingPlan
 from mkframe.model.precision import Precision
 from mkframe.model.tensors import Role, TensorSpec
-from mkframe.plan.engines import Selected, asked
-from mkframe.plan.shapes import shown
+from mkframe.plan.engines import Selected, answer
+from mkframe.plan.shapes import shape_of, shown
+from mkframe.plugin.answers import check_cost, check_scratch, check_tensors
 from mkframe.plugin.workload import Workload
 
 SAMPLES_LIMIT_BYTES = 64 * 2**20
@@ -33,13 +34,11 @@ class Need:
 
 def need(workload: Workload, case: Any, precision: Precision, runnable: Sequence[Selected]) -> Need:
     """Raises PluginError where the workload or an engine cannot say what it needs."""
-    specs = asked(f"workload {workload.id}: tensors()", workload.tensors, case, precision)
+    specs = answer(f"workload {workload.id}: tensors()", check_tensors, workload.tensors, case, precision)
+    answer(f"workload {workload.id}: cost()", check_cost, workload.cost, case, precision)  # the report needs it, when all is measured
     given = [spec for spec in specs.values() if spec.role in (Role.INPUT, Role.WEIGHT)]
     outputs = [spec for spec in specs.values() if spec.role is Role.OUTPUT]
-    scratch = sum(
-        _bytes(asked(f"engine {item.engine.id}: scratch()", item.engine.scratch, case, precision, item.options).values())
-        for item in runnable
-    )
+    scratch = sum(_scratch_bytes(item, case, precision, specs) for item in runnable)
     drawn = sum(spec.elements for spec in given)
     right = sum(spec.elements for spec in outputs)
     return Need(
@@ -95,10 +94,16 @@ def amount(size: int) -> str:
 
 def _fits(size: int, available: int, where: str, workload: Workload, set_name: str, case: Any) -> None:
     if size > available:
-        raise ConfigError(
-            f"shape.{set_name}: {shown(workload.shape_of(case))} needs {amount(size)}, and {where} has {amount(available)}; make it smaller"
-        )
+        which = f"shape.{set_name}: {shown(shape_of(workload, case))}"
+        raise ConfigError(f"{which} needs {amount(size)}, and {where} has {amount(available)}; make it smaller")
 
 
-def _bytes(specs: Any) -> int:
-    return sum(spec.bytes for spec in specs if isinstance(spec, TensorSpec))
+def _scratch_bytes(item: Selected, case: Any, precision: Precision, taken: Mapping[str, TensorSpec]) -> int:
+    def check(found: Any) -> Mapping[str, TensorSpec]:
+        return check_scratch(found, taken)
+
+    return _bytes(answer(f"engine {item.engine.id}: scratch()", check, item.engine.scratch, case, precision, item.options).values())
+
+
+def _bytes(specs: Iterable[TensorSpec]) -> int:
+    return sum(spec.bytes for spec in specs)

@@ -1,4 +1,4 @@
-"""What a plugin must satisfy before it is let in."""
+"""What a plugin must satisfy before it is let in. All its attributes are read here, so that none of them can fail later."""
 
 import inspect
 import re
@@ -9,12 +9,13 @@ from typing import Any, get_type_hints
 from mkframe.model.plan import GRAPH_SUFFIX
 from mkframe.model.precision import PRECISIONS
 from mkframe.plugin.engine import Engine
-from mkframe.plugin.workload import Defaults, Workload
+from mkframe.text import told
 
 DEVICES = ("cpu", "cuda")
 RESERVED = ("all", "baselines", "default")
 _ID = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _OPTION_TYPES = (int, float, str, bool)
+_METHODS = {"bind": 4, "unsupported": 3, "scratch": 3, "implementation": 1, "sources": 0}
 
 
 class ContractBreach(Exception):
@@ -24,40 +25,23 @@ class ContractBreach(Exception):
 def check_engine(engine: object) -> Engine:
     """Returns the engine, or raises ContractBreach with what is wrong."""
     if not isinstance(engine, Engine):
-        raise ContractBreach(f"ENGINES must hold instances of mkframe.plugin.Engine, not {_name(engine)}")
-    _check_id(engine, "engine")
-    if engine.id.endswith(GRAPH_SUFFIX):
-        raise ContractBreach(f"engine id {engine.id!r} ends in {GRAPH_SUFFIX}, which names the graph form of an engine")
-    if not isinstance(getattr(engine, "workload", None), str):
-        raise ContractBreach(f"engine {engine.id} names no workload; set `workload` to the id of one")
-    _check_subset(engine.id, "devices", engine.devices, DEVICES)
-    _check_subset(engine.id, "precisions", engine.precisions, tuple(PRECISIONS))
-    _check_call(engine.id, engine.bind, 4)
-    _check_call(engine.id, engine.unsupported, 3)
-    _check_call(engine.id, engine.scratch, 3)
-    check_options(engine.id, engine.Options)
+        raise ContractBreach(f"ENGINES must hold instances of mkframe.plugin.Engine, not {type_name(engine)}")
+    name = check_id(engine, "engine")
+    if name.endswith(GRAPH_SUFFIX):
+        raise ContractBreach(f"engine id {name!r} ends in {GRAPH_SUFFIX}, which names the graph form of an engine")
+    if not isinstance(attribute(engine, "workload"), str):
+        raise ContractBreach(f"engine {name} names no workload; set `workload` to the id of one")
+    check_subset(name, "devices", attribute(engine, "devices"), DEVICES)
+    check_subset(name, "precisions", attribute(engine, "precisions"), tuple(PRECISIONS))
+    for flag in ("baseline", "overlaps"):
+        if not isinstance(attribute(engine, flag), bool):
+            raise ContractBreach(f"engine {name}: {flag} must be True or False, not {attribute(engine, flag)!r}")
+    if not isinstance(attribute(engine, "limits"), str):
+        raise ContractBreach(f"engine {name}: limits must be a text, not {attribute(engine, 'limits')!r}")
+    for method, count in _METHODS.items():
+        check_call(f"engine {name}", engine, method, count)
+    check_options(name, attribute(engine, "Options"))
     return engine
-
-
-def check_workload(workload: object) -> Workload:
-    """Returns the workload, or raises ContractBreach with what is wrong."""
-    if not isinstance(workload, Workload):
-        raise ContractBreach(f"WORKLOADS must hold instances of mkframe.plugin.Workload, not {_name(workload)}")
-    _check_id(workload, "workload")
-    case = getattr(workload, "Case", None)
-    if not (isinstance(case, type) and is_dataclass(case) and _frozen(case)):
-        raise ContractBreach(f"workload {workload.id}: Case must be a frozen dataclass of integers")
-    hints = get_type_hints(case)
-    odd = [f.name for f in fields(case) if hints[f.name] is not int]
-    if odd or not fields(case):
-        raise ContractBreach(f"workload {workload.id}: every field of Case must be an int{'; not so: ' + ', '.join(odd) if odd else ''}")
-    _check_subset(workload.id, "precisions", getattr(workload, "precisions", ()), tuple(PRECISIONS))
-    defaults = getattr(workload, "defaults", None)
-    if not isinstance(defaults, Defaults) or not defaults.engines or not defaults.shapes:
-        raise ContractBreach(f"workload {workload.id}: defaults must be a Defaults with at least one engine and one shape set")
-    if defaults.precision not in workload.precisions:
-        raise ContractBreach(f"workload {workload.id}: its default precision {defaults.precision!r} is not among its precisions")
-    return workload
 
 
 def check_options(engine_id: str, options: Any) -> None:
@@ -71,31 +55,48 @@ def check_options(engine_id: str, options: Any) -> None:
             raise ContractBreach(f"engine {engine_id}: option {item.name} must be int, float, str, bool or an Enum")
         if item.default is MISSING and item.default_factory is MISSING:
             raise ContractBreach(f"engine {engine_id}: option {item.name} needs a default")
+        if item.default_factory is not MISSING:
+            try:
+                item.default_factory()
+            except Exception as error:
+                raise ContractBreach(f"engine {engine_id}: option {item.name} has no default: {told(error)}") from error
 
 
-def _check_id(plugin: Engine | Workload, what: str) -> None:
-    name = getattr(plugin, "id", None)
-    if not isinstance(name, str) or not _ID.fullmatch(name):
-        raise ContractBreach(f"{what} {_name(plugin)}: its id must be lower-case letters and digits joined by - or _, not {name!r}")
+def check_id(plugin: object, what: str) -> str:
+    name = attribute(plugin, "id")
+    if not is_id(name):
+        raise ContractBreach(f"{what} {type_name(plugin)}: its id must be lower-case letters and digits joined by - or _, not {name!r}")
     if name in RESERVED:
         raise ContractBreach(f"{what} id {name!r} is reserved")
+    return str(name)
 
 
-def _check_subset(plugin_id: str, what: str, given: Any, allowed: tuple[str, ...]) -> None:
+def is_id(name: object) -> bool:
+    """Whether `name` can be the id of a plugin or the name of a shape set."""
+    return isinstance(name, str) and _ID.fullmatch(name) is not None
+
+
+def attribute(plugin: object, name: str) -> Any:
+    """An attribute, None where it is not there. Raises ContractBreach where it cannot be read."""
+    try:
+        return getattr(plugin, name, None)
+    except Exception as error:
+        raise ContractBreach(f"{name} of {type_name(plugin)} cannot be read: {told(error)}") from error
+
+
+def check_subset(plugin_id: str, what: str, given: Any, allowed: tuple[str, ...]) -> None:
     if not isinstance(given, tuple) or not given or any(item not in allowed for item in given):
         raise ContractBreach(f"{plugin_id}: {what} must be a tuple out of {', '.join(allowed)}, not {given!r}")
 
 
-def _check_call(engine_id: str, method: Any, count: int) -> None:
+def check_call(whose: str, plugin: object, name: str, count: int) -> None:
+    """That a method can be called with `count` arguments."""
     try:
-        inspect.signature(method).bind(*range(count))
+        inspect.signature(attribute(plugin, name)).bind(*range(count))
     except (TypeError, ValueError) as error:
-        raise ContractBreach(f"engine {engine_id}: {method.__name__} must take {count} arguments ({error})") from error
+        raise ContractBreach(f"{whose}: {name} must take {count} arguments ({told(error, kind=False)})") from error
 
 
-def _frozen(case: Any) -> bool:
-    return bool(case.__dataclass_params__.frozen)
-
-
-def _name(value: object) -> str:
+def type_name(value: object) -> str:
+    """The name of a value's class, or of the class that it is."""
     return value.__name__ if isinstance(value, type) else type(value).__name__

@@ -1,25 +1,30 @@
 """Finds plugins: built-in, entry points of installed packages, folders named by the user, in this order."""
 
-import hashlib
 import importlib
 import pkgutil
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec
-from importlib.metadata import entry_points
-from pathlib import Path
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
+from typing import TypeVar
 
-from mkframe.errors import PluginError, UsageError
-from mkframe.plugin.contract import ContractBreach, check_engine, check_workload
+from mkframe.errors import PluginError
+from mkframe.plugin.asking import importing
+from mkframe.plugin.contract import ContractBreach, check_engine, type_name
 from mkframe.plugin.engine import Engine
+from mkframe.plugin.folders import FOLDER_PREFIX as FOLDER_PREFIX
+from mkframe.plugin.folders import Refused, open_folders
 from mkframe.plugin.registry import Loaded, LoadFailure, Registry, choices, freeze
 from mkframe.plugin.workload import Workload
+from mkframe.plugin.workload_contract import check_workload
+from mkframe.text import printable, told
 
 BUILT_IN = "mkframe_plugins"
 ENTRY_POINT_GROUPS = ("mkframe.engines", "mkframe.workloads")
-FOLDER_PREFIX = "mkframe_folder_"
+CONSTANTS = ("WORKLOADS", "ENGINES", "ENGINE_FACTORIES")
+
+T = TypeVar("T")
+Plugin = TypeVar("Plugin", Engine, Workload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,77 +42,111 @@ class _Collector:
     workloads: dict[str, Loaded[Workload]] = field(default_factory=dict)
     engines: dict[tuple[str, str], Loaded[Engine]] = field(default_factory=dict)
     failures: list[LoadFailure] = field(default_factory=list)
+    ignored: list[LoadFailure] = field(default_factory=list)
 
     def fail(self, name: str, origin: str, error: BaseException) -> None:
-        kind = "" if isinstance(error, ContractBreach) else f"{type(error).__name__}: "
-        message = " ".join(str(error).split()) or "no message"
-        self.failures.append(LoadFailure(id=name, origin=origin, error=kind + message))
+        failure = LoadFailure(id=printable(name), origin=printable(origin), error=told(error, kind=not isinstance(error, ContractBreach)))
+        if failure not in self.failures:  # a factory fails for every workload in the same way
+            self.failures.append(failure)
 
-    def add_workload(self, candidate: object, source: _Source) -> None:
-        workload = check_workload(candidate)
-        if workload.id in self.workloads:
-            raise PluginError(_twice(f"workload {workload.id}", self.workloads[workload.id].origin, source.origin))
-        self.workloads[workload.id] = Loaded(plugin=workload, origin=source.origin, module=source.module)
+    def ignore(self, name: str, origin: str, reason: str) -> None:
+        self.ignored.append(LoadFailure(id=printable(name), origin=printable(origin), error=reason))
 
-    def add_engine(self, candidate: object, source: _Source) -> None:
-        engine = check_engine(candidate)
-        if engine.workload not in self.workloads:
-            raise ContractBreach(
-                f"engine {engine.id} is for workload {engine.workload!r}, which is not here; {choices(engine.workload, self.workloads)}"
-            )
-        key = (engine.workload, engine.id)
-        if key in self.engines:
-            raise PluginError(_twice(f"engine {engine.id} of {engine.workload}", self.engines[key].origin, source.origin))
-        self.engines[key] = Loaded(plugin=engine, origin=source.origin, module=source.module)
+    def attempt(self, name: str, origin: str, action: Callable[[], T]) -> T | None:
+        """What the plugin's code gives, or None and a failure. An exit is a failure too: no plugin may end the program."""
+        try:
+            return action()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.fail(name, origin, error)
+            return None
 
 
 def load_registry(plugin_paths: Sequence[str] = ()) -> Registry:
-    """Loads every plugin. What fails to import or breaks its contract is kept in `failures` and hurts nobody else.
+    """Loads every plugin. What fails to import or breaks its contract is kept in `failures` and hurts nobody else; what brings
+    nothing is kept in `ignored`. Nothing that a plugin prints reaches stdout.
 
     Raises PluginError where two plugins claim one id, UsageError where a plugin folder does not exist.
     """
+    with importing():
+        return _load(plugin_paths)
+
+
+def _load(plugin_paths: Sequence[str]) -> Registry:
     found = _Collector()
     sources = [*_built_in(found), *_entry_points(found), *_folders(plugin_paths, found)]
     for source in sources:
-        for workload in _listed(source, "WORKLOADS", Workload):
-            _guard(found, source, workload, found.add_workload)
+        for candidate in _listed(found, source, "WORKLOADS", Workload):
+            if (workload := _checked(found, source, candidate, check_workload)) is not None:
+                _add(found.workloads, workload.id, f"workload {workload.id}", workload, source)
     for source in sources:
-        for engine in _listed(source, "ENGINES", Engine):
-            _guard(found, source, engine, found.add_engine)
+        for candidate in _listed(found, source, "ENGINES", Engine):
+            _add_engine(found, source, candidate)
     for source in sources:
-        for factory in _listed(source, "ENGINE_FACTORIES", None):
+        for factory in _listed(found, source, "ENGINE_FACTORIES", None):
             for loaded in list(found.workloads.values()):
-                for engine in _made(found, source, factory, loaded.plugin):
-                    _guard(found, source, engine, found.add_engine)
-    return freeze(found.workloads, found.engines, found.failures)
+                for candidate in _made(found, source, factory, loaded.plugin):
+                    _add_engine(found, source, candidate)
+    return freeze(found.workloads, found.engines, found.failures, found.ignored)
 
 
-def _guard(found: _Collector, source: _Source, candidate: object, add: object) -> None:
-    """Adds one plugin; a broken contract becomes a failure under the id that the plugin declares, where it does."""
+def _add_engine(found: _Collector, source: _Source, candidate: object) -> None:
+    engine = _checked(found, source, candidate, lambda given: _placed(check_engine(given), found.workloads))
+    if engine is not None:
+        _add(found.engines, (engine.workload, engine.id), f"engine {engine.id} of {engine.workload}", engine, source)
+
+
+def _placed(engine: Engine, workloads: Mapping[str, object]) -> Engine:
+    if engine.workload not in workloads:
+        raise ContractBreach(
+            f"engine {engine.id} is for workload {engine.workload!r}, which is not here; {choices(engine.workload, workloads)}"
+        )
+    return engine
+
+
+def _add(known: dict[T, Loaded[Plugin]], key: T, what: str, plugin: Plugin, source: _Source) -> None:
+    if key in known:
+        raise PluginError(f"{what} is claimed twice: by {known[key].origin} and by {source.origin}; rename or remove one of them")
+    known[key] = Loaded(plugin=plugin, origin=source.origin, module=source.module)
+
+
+def _checked(found: _Collector, source: _Source, candidate: object, check: Callable[[object], Plugin]) -> Plugin | None:
+    """A candidate that keeps the contract; else None, and a failure under the id that it declares, where it does."""
+    return found.attempt(_declared_id(candidate) or source.name, source.origin, lambda: check(candidate))
+
+
+def _declared_id(candidate: object) -> str | None:
     try:
-        add(candidate, source)  # type: ignore[operator]
-    except ContractBreach as breach:
         declared = getattr(candidate, "id", None)
-        found.fail(declared if isinstance(declared, str) else source.name, source.origin, breach)
+    except Exception:
+        return None
+    return declared if isinstance(declared, str) else None
 
 
-def _made(found: _Collector, source: _Source, factory: object, workload: Workload) -> Sequence[object]:
-    try:
-        return tuple(factory(workload))  # type: ignore[operator]
-    except Exception as error:
-        found.fail(source.name, source.origin, error)
-        return ()
+def _made(found: _Collector, source: _Source, factory: object, workload: Workload) -> tuple[object, ...]:
+    def make() -> tuple[object, ...]:
+        if not callable(factory):
+            raise ContractBreach(f"ENGINE_FACTORIES must hold functions from a workload to engines, not {type_name(factory)}")
+        return tuple(factory(workload))
+
+    return found.attempt(source.name, source.origin, make) or ()
 
 
-def _listed(source: _Source, constant: str, kind: type | None) -> Iterator[object]:
+def _listed(found: _Collector, source: _Source, constant: str, kind: type | None) -> tuple[object, ...]:
     """What a plugin lists in one of its constants; an entry point may also point straight at one plugin or its class."""
-    content = source.content
+    return found.attempt(source.name, source.origin, lambda: _contents(source.content, constant, kind)) or ()
+
+
+def _contents(content: object, constant: str, kind: type | None) -> tuple[object, ...]:
     if isinstance(content, ModuleType):
-        yield from getattr(content, constant, ())
-    elif kind is not None and isinstance(content, type) and issubclass(content, kind):
-        yield content()
-    elif kind is not None and isinstance(content, kind):
-        yield content
+        given = getattr(content, constant, ())
+        if not isinstance(given, tuple | list):
+            raise ContractBreach(f"{constant} must be a tuple, not {type_name(given)}")
+        return tuple(given)
+    if kind is not None and isinstance(content, type) and issubclass(content, kind):
+        return (content(),)
+    return (content,) if kind is not None and isinstance(content, kind) else ()
 
 
 def _built_in(found: _Collector) -> Iterator[_Source]:
@@ -124,49 +163,41 @@ def _entry_points(found: _Collector) -> Iterator[_Source]:
                 continue
             seen.add(point.value)
             origin = f"entry point {point.name}"
-            try:
-                content = point.load()
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # SystemExit too: an import must not end the program
-                found.fail(point.name, origin, error)
-                continue
-            yield _Source(point.name, origin, point.module, content)
+
+            def load(point: EntryPoint = point, origin: str = origin) -> _Source:
+                return _Source(point.name, origin, point.module, _pointed_at(point.load(), point.value))
+
+            yield from _worth(found, found.attempt(point.name, origin, load))
 
 
-def _folders(plugin_paths: Iterable[str], found: _Collector) -> Iterator[_Source]:
-    for path in dict.fromkeys(str(Path(path).resolve()) for path in plugin_paths):
-        folder = Path(path)
-        if not folder.is_dir():
-            raise UsageError(f"plugin_path: {path} is not a folder; name a folder that holds plugin files")
-        package = _synthetic_package(folder)
-        for module in sorted(pkgutil.iter_modules([path]), key=lambda info: info.name):
-            if not module.name.startswith("_"):
-                yield from _imported(found, module.name, f"folder {folder.name}/{module.name}.py", f"{package}.{module.name}")
+def _pointed_at(content: object, value: str) -> object:
+    if not isinstance(content, ModuleType | Engine | Workload) and not (
+        isinstance(content, type) and issubclass(content, Engine | Workload)
+    ):
+        raise ContractBreach(f"{value} is no module, Engine or Workload, but {type_name(content)}")
+    return content
 
 
-def _synthetic_package(folder: Path) -> str:
-    """Makes a folder importable as a package of its own, so that its modules pickle, and may import one another relatively."""
-    name = FOLDER_PREFIX + hashlib.sha256(str(folder).encode()).hexdigest()[:12]
-    if name not in sys.modules:
-        module = ModuleType(name, "Plugins of one folder.")
-        module.__path__ = [str(folder)]
-        module.__spec__ = ModuleSpec(name, None, is_package=True)
-        module.__spec__.submodule_search_locations = [str(folder)]
-        sys.modules[name] = module
-    return name
+def _folders(plugin_paths: Sequence[str], found: _Collector) -> Iterator[_Source]:
+    for item in open_folders(plugin_paths):
+        if isinstance(item, Refused):
+            found.fail(item.name, item.origin, ContractBreach(item.reason))
+        else:
+            for source in _imported(found, item.name, item.origin, item.module):
+                yield from _worth(found, source)
+
+
+def _worth(found: _Collector, source: _Source | None) -> Iterator[_Source]:
+    """The source again, unless it is a module that brings nothing: that is told, because a constant may be misspelt."""
+    if source is None:
+        return
+    if isinstance(source.content, ModuleType) and not any(name in vars(source.content) for name in CONSTANTS):
+        found.ignore(source.name, source.origin, f"brings nothing: it has none of {', '.join(CONSTANTS)}")
+        return
+    yield source
 
 
 def _imported(found: _Collector, name: str, origin: str, module: str) -> Iterator[_Source]:
-    try:
-        content = importlib.import_module(module)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # SystemExit too: an import must not end the program
-        found.fail(name, origin, error)
-        return
-    yield _Source(name, origin, module, content)
-
-
-def _twice(what: str, first: str, second: str) -> str:
-    return f"{what} is claimed twice: by {first} and by {second}; rename or remove one of them"
+    content = found.attempt(name, origin, lambda: importlib.import_module(module))
+    if content is not None:
+        yield _Source(name, origin, module, content)

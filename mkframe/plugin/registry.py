@@ -33,11 +33,15 @@ class LoadFailure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Registry:
-    """Everything that was found. Engines are keyed by (workload id, engine id); graph forms are no entries of their own."""
+    """Everything that was found. Engines are keyed by (workload id, engine id); graph forms are no entries of their own.
+
+    `ignored`: files and entry points that bring nothing, with the reason. They are no failures: a folder may hold helpers.
+    """
 
     workloads: Mapping[str, Loaded[Workload]]
     engines: Mapping[tuple[str, str], Loaded[Engine]]
     failures: tuple[LoadFailure, ...]
+    ignored: tuple[LoadFailure, ...] = ()
 
     def workload(self, workload_id: str) -> Workload:
         """Raises SelectionError for an unknown id, PluginError where its plugin failed to load."""
@@ -56,7 +60,7 @@ class Registry:
         return tuple(engine for workload, engine in self.engines if workload == workload_id)
 
     def _refuse(self, what: str, wanted: str, existing: Iterable[str]) -> NoReturn:
-        for failure in self.failures:
+        for failure in (*self.failures, *self.ignored):
             if failure.id == wanted:
                 raise PluginError(f"{wanted} ({failure.origin}) could not be loaded: {failure.error}")
         raise SelectionError(f"no {what} is called {wanted!r}; {choices(wanted, existing)}")
@@ -72,5 +76,12 @@ def choices(wanted: str, existing: Iterable[str]) -> str:
     return f"{hint}there are: {', '.join(names)}"
 
 
-def freeze(workloads: dict[str, Loaded[Workload]], engines: dict[tuple[str, str], Loaded[Engine]], failures: list[LoadFailure]) -> Registry:
-    return Registry(workloads=MappingProxyType(workloads), engines=MappingProxyType(engines), failures=tuple(failures))
+def freeze(
+    workloads: dict[str, Loaded[Workload]],
+    engines: dict[tuple[str, str], Loaded[Engine]],
+    failures: list[LoadFailure],
+    ignored: Iterable[LoadFailure] = (),
+) -> Registry:
+    return Registry(
+        workloads=MappingProxyType(workloads), engines=MappingProxyType(engines), failures=tuple(failures), ignored=tuple(ignored)
+    )

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -17,10 +18,16 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tolerance:
-    """An element passes when |output - reference| <= atol + rtol |reference|."""
+    """An element passes when |output - reference| <= atol + rtol |reference|. ValueError unless both are finite and at least 0."""
 
     rtol: float
     atol: float
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol"):
+            value: Any = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+                raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,25 @@
+"""Words of others (plugins, files) for people: nothing of theirs may steer a terminal, start a line or be taken for markup."""
+
+
+def printable(text: str) -> str:
+    """`text` with control characters, line ends and lone surrogates escaped."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode() for character in text
+    )
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of white space as one space, and the rest printable."""
+    return printable(" ".join(text.split()))
+
+
+def told(error: BaseException, *, kind: bool = True) -> str:
+    """An exception as one line, whatever its __str__ does; with its type in front unless `kind` is False."""
+    name = type(error).__name__
+    try:
+        message = one_line(str(error))
+    except Exception:
+        message = "its message cannot be read"
+    if not kind:
+        return message or name
+    return f"{name}: {message}" if message else name
