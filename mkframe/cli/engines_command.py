@@ -2,22 +2,29 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
 from mkframe.cli.parser import Parser
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.config.plugin_paths import split_plugin_paths
+from mkframe.errors import PluginError
 from mkframe.model.device import Device
 from mkframe.model.plan import GRAPH_SUFFIX
 from mkframe.model.precision import PRECISIONS
 from mkframe.plan.devices import resolve
+from mkframe.plan.engines import answer
+from mkframe.plugin.answers import check_reason
+from mkframe.plugin.asking import asking
 from mkframe.plugin.loader import load_registry
-from mkframe.plugin.registry import Registry
+from mkframe.plugin.registry import LoadFailure, Registry
+from mkframe.plugin.workload import Workload
+from mkframe.text import one_line
 
 _COLUMNS = ("engine", "workload", "devices", "precisions", "limits", "origin", "here")
 _SMALL = 16
+_FAILED = "failed: "
 
 
 def main(argv: list[str]) -> int:
@@ -29,11 +36,11 @@ def main(argv: list[str]) -> int:
     registry = load_registry(plugin_paths)
     device = resolve(DeviceConfig(kind=DeviceKind.AUTO)).device
     rows = list(_rows(registry, device))
-    failures = [{"id": f.id, "origin": f.origin, "error": f.error} for f in registry.failures]
+    failures, ignored = _told(registry.failures), _told(registry.ignored)
     if options.format == "json":
-        print(json.dumps({"device": device.name, "engines": rows, "failures": failures}, indent=2))
+        print(json.dumps({"device": device.name, "engines": rows, "failures": failures, "ignored": ignored}, indent=2))
     else:
-        _show(rows, failures, device)
+        _show(rows, [*failures, *ignored], device)
     return 0
 
 
@@ -53,30 +60,61 @@ def _rows(registry: Registry, device: Device) -> Iterator[dict[str, Any]]:
 
 
 def _unavailable(registry: Registry, workload_id: str, engine_id: str, device: Device) -> str | None:
-    """Why an engine cannot run here at all: the device, or the reason that it gives for a small case in its first precision."""
+    """Why an engine cannot run here at all: the device, or the reason that it gives for a small case in its first precision.
+    `failed: ...` where it gives none."""
     engine = registry.engine(workload_id, engine_id)
     if device.kind not in engine.devices:
         return f"needs {' or '.join(engine.devices)}, this is a {device.kind} device"
     workload = registry.workload(workload_id)
-    case = workload.Case(**{item.name: _SMALL for item in fields(workload.Case) if item.default is MISSING})
+    case = _small_case(workload)
+    if case is None:
+        return f"{_FAILED}workload {workload_id} takes no case that mkframe knows"
     precision = next(name for name in (workload.defaults.precision, *engine.precisions) if name in engine.precisions)
-    return engine.unsupported(case, PRECISIONS[precision], device)
+    try:
+        return answer("unsupported()", check_reason, engine.unsupported, case, PRECISIONS[precision], device)
+    except PluginError as error:
+        return f"{_FAILED}{error}"
+
+
+def _small_case(workload: Workload) -> Any:
+    """A case to ask about, or None: all axes alike and small, else the first that the workload itself brings."""
+    small = {item.name: _SMALL for item in fields(workload.Case) if item.default is MISSING}
+    for values in (small, *(case for cases in workload.shapes.values() for case in cases)):
+        try:
+            with asking():
+                return workload.Case(**values)
+        except Exception:  # the workload takes no such case
+            continue
+    return None
+
+
+def _told(failures: Iterable[LoadFailure]) -> list[dict[str, str]]:
+    return [{"id": failure.id, "origin": failure.origin, "error": failure.error} for failure in failures]
 
 
 def _show(rows: list[dict[str, Any]], failures: list[dict[str, str]], device: Device) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=200)
-    table = Table(title=f"engines on {device.name}", title_justify="left")
+    table = Table(title=Text(f"engines on {one_line(device.name)}"), title_justify="left")
     for column in _COLUMNS:
         table.add_column(column)
     for row in rows:
         forms = row["engine"] if row["graph"] is None else f"{row['engine']}, {row['graph']}"
-        here = "yes" if row["unavailable"] is None else f"no: {row['unavailable']}"
-        table.add_row(forms, row["workload"], " ".join(row["devices"]), " ".join(row["precisions"]), row["limits"], row["origin"], here)
+        words = (forms, row["workload"], " ".join(row["devices"]), " ".join(row["precisions"]), row["limits"], row["origin"], _here(row))
+        table.add_row(*(Text(one_line(word)) for word in words))  # Text: what a plugin says is no markup
     console.print(table)
     for failure in failures:
-        console.print(f"not loaded: {failure['id']} ({failure['origin']}): {failure['error']}", markup=False)
+        line = f"not loaded: {failure['id']} ({failure['origin']}): {failure['error']}"
+        console.print(Text(line), soft_wrap=True)
+
+
+def _here(row: dict[str, Any]) -> str:
+    reason: str | None = row["unavailable"]
+    if reason is None:
+        return "yes"
+    return reason if reason.startswith(_FAILED) else f"no: {reason}"
