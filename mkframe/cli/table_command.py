@@ -1,41 +1,60 @@
 """`python -m mkframe table REPORT...`: prints the tables of reports again, against the targets where they apply."""
 
+import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from mkframe.cli.parser import Parser
+from mkframe.cli.printed import printed
 from mkframe.cli.show_table import show
 from mkframe.cli.targets import shipped_targets
 from mkframe.errors import UnreadableError
 from mkframe.report.table import table_of
-from mkframe.validate import validate
+from mkframe.validate import SIZE_LIMIT, Finding, check_document
 from mkframe.validate.parser import parse
-from mkframe.validate.reader import SIZE_LIMIT, read_file
+from mkframe.validate.reader import read_file
 
 
 def main(argv: list[str]) -> int:
     """Exit code 0, or 2 for a file that is no valid comparison report."""
-    parser = Parser(prog="mkframe table", description="Prints comparison reports as tables, with targets where they apply.")
+    parser = Parser(
+        prog="mkframe table",
+        description="Prints comparison reports as tables, with targets where they apply. The figures are those of the report; "
+        "its samples are not read.",
+    )
     parser.add_argument("reports", nargs="+", metavar="REPORT", help="a comparison report")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="tables for people, or one JSON document")
     options = parser.parse_args(argv)
     targets = shipped_targets()
     code = 0
+    tables: list[dict[str, Any]] = []
     for path in options.reports:
         try:
-            show(table_of(_document(path), targets))
+            table = table_of(_document(path), targets)
         except UnreadableError as error:
-            print(f"mkframe: {error}", file=sys.stderr)
+            print(f"mkframe: {printed(str(error))}", file=sys.stderr)
             code = error.exit_code
+            continue
+        if options.format == "json":
+            tables.append({"path": path, **asdict(table)})
+        else:
+            show(table)
+    if options.format == "json":
+        print(json.dumps({"tables": tables}, indent=2))
     return code
 
 
 def _document(path: str) -> dict[str, Any]:
     """A valid comparison report. Raises UnreadableError."""
-    result = validate(path)
-    if not result.ok or result.format != "comparison":
-        first = result.findings[0].message if result.findings else f"it is an {result.format} report"
-        raise UnreadableError(f"{path} is no valid comparison report: {first}; see python -m mkframe validate {path}")
     data = read_file(path, SIZE_LIMIT)
-    assert isinstance(data, bytes), "it was readable a moment ago"
-    document: dict[str, Any] = parse(data).document
-    return document
+    if isinstance(data, Finding):
+        raise UnreadableError(f"{path}: {data.message}")
+    parsed = parse(data)
+    result = check_document(parsed.document) if not parsed.faults else None
+    if result is not None and result.ok and result.format == "comparison":
+        document: dict[str, Any] = parsed.document
+        return document
+    findings = parsed.faults if result is None else result.findings
+    first = findings[0].message if findings else "it is an energy report"
+    raise UnreadableError(f"{path} is no valid comparison report: {first}; see python -m mkframe validate {path}")

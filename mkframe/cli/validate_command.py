@@ -6,11 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mkframe.cli.parser import Parser
+from mkframe.cli.printed import printed
 from mkframe.errors import MkframeError, UsageError
 from mkframe.validate import SIZE_LIMIT, Result, validate, validate_stream
-from mkframe.validate.finding import error, readable
+from mkframe.validate.finding import Finding, error, readable
+from mkframe.validate.reader import TOO_LARGE
 
 _MIB = 2**20
 
@@ -35,7 +38,9 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="mkframe validate",
-        description="Checks comparison and energy reports. Needs no GPU.",
+        description="Checks comparison and energy reports against their schema; a comparison report of ours, read from a file, also for "
+        "the samples file beside it, which must have the SHA-256 that the report says. Figures and verdicts are not recomputed from the "
+        "samples, and the source hashes are not looked at. Needs no GPU.",
         epilog="Exit code: 0 without errors, 1 with at least one, 2 for unreadable files, unknown formats and wrong usage.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a report; - is standard input")
@@ -55,11 +60,22 @@ def _mebibytes(text: str) -> int:
 def _results(files: list[str], size_limit: int) -> Iterator[Result]:
     for name in files:
         if name != "-":
-            yield validate(name, size_limit=size_limit)
+            yield _with_advice(validate(name, size_limit=size_limit))
         elif sys.stdin is None:
             yield Result(path=name, format=None, findings=(error("read", "standard input is closed"),))
         else:
-            yield validate_stream(sys.stdin.buffer, name, size_limit=size_limit)
+            yield _with_advice(validate_stream(sys.stdin.buffer, name, size_limit=size_limit))
+
+
+def _with_advice(result: Result) -> Result:
+    """Names the option for a file that is too large; the library has no options to name."""
+    return replace(result, findings=tuple(map(_advised, result.findings))) if result.format is None else result
+
+
+def _advised(finding: Finding) -> Finding:
+    if not finding.message.startswith(TOO_LARGE):
+        return finding
+    return replace(finding, message=f"{finding.message}; --size-limit MIB raises it")
 
 
 def _print_text(results: Iterator[Result]) -> int:
@@ -73,23 +89,14 @@ def _print_text(results: Iterator[Result]) -> int:
 
 
 def _lines(result: Result) -> Iterator[str]:
-    file = _printable(result.path or "")
+    file = printed(result.path or "")
     if not result.findings:
         yield f"{file}: ok ({result.format} report)"
     for finding in result.findings:
-        yield f"{file}: {readable(finding.pointer)}: {finding.severity} {finding.rule}: {_printable(finding.message)}"
+        yield f"{file}: {readable(finding.pointer)}: {finding.severity} {finding.rule}: {printed(finding.message)}"
 
 
 def _print_json(results: Iterator[Result]) -> int:
     done = list(results)
     print(json.dumps({"files": [result.document() for result in done]}, indent=2), flush=True)
     return max(result.exit_code for result in done)
-
-
-def _printable(text: str) -> str:
-    """`text` with control characters and what a terminal's encoding may not hold escaped."""
-    safe = "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode() for character in text
-    )
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return safe.encode(encoding, "backslashreplace").decode(encoding)

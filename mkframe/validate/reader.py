@@ -9,12 +9,13 @@ from mkframe.validate.finding import Finding, error
 
 RULE = "read"
 SIZE_LIMIT = 64 * 2**20
+TOO_LARGE = "the file is larger than the limit of"
 
 
-def read_file(path: str | Path, limit: int = SIZE_LIMIT) -> bytes | Finding:
+def read_file(path: str | Path, limit: int = SIZE_LIMIT, *, follow_link: bool = True) -> bytes | Finding:
     """The content of a regular file of at most `limit` bytes, or the finding that says why not."""
     try:
-        with open(path, "rb", buffering=0, opener=_open_without_waiting) as file:
+        with open(path, "rb", buffering=0, opener=_open_without_waiting if follow_link else _open_itself) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return error(RULE, "this is not a regular file; use - to read from standard input")
             return read_stream(file, limit)
@@ -31,6 +32,10 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
+def _open_itself(path: str, flags: int) -> int:
+    return _open_without_waiting(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
 def read_stream(stream: BinaryIO, limit: int = SIZE_LIMIT) -> bytes | Finding:
     """All of a binary stream of at most `limit` bytes, or the finding that says why not."""
     parts: list[bytes] = []
@@ -42,7 +47,7 @@ def read_stream(stream: BinaryIO, limit: int = SIZE_LIMIT) -> bytes | Finding:
     except (OSError, ValueError) as problem:
         return error(RULE, f"the file cannot be read: {_reason(problem)}")
     if left <= 0:
-        return error(RULE, f"the file is larger than the limit of {limit} bytes")
+        return error(RULE, f"{TOO_LARGE} {limit} bytes")
     return b"".join(parts)
 
 

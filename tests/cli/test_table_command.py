@@ -1,0 +1,82 @@
+"""`mkframe table`: as text and as data; what a report holds cannot steer the terminal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mkframe.cli.main import main
+from mkframe.cli.show_table import show
+from mkframe.report.table import Cell, Row, Table
+
+DATA = Path(__file__).parent.parent / "data"
+COMPARISON = DATA / "valid" / "residual-mlp-rtx3090.json"
+ENERGY = DATA / "valid" / "qda-energy-a100.json"
+PUBLISHED = Path(__file__).resolve().parents[2] / "outputs/published/residual-mlp-baselines-h200-per-call/report.json"
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_json_holds_the_figures_of_the_report(capsys: Capture) -> None:
+    assert main(["table", "--format", "json", str(PUBLISHED), str(COMPARISON)]) == 0
+    out, err = capsys.readouterr()
+    ours, theirs = json.loads(out)["tables"]
+    assert err == ""
+    assert (ours["path"], theirs["path"]) == (str(PUBLISHED), str(COMPARISON))
+    report: dict[str, Any] = json.loads(PUBLISHED.read_text())
+    rows = {(row["set"], row["shape"]): row["cells"] for row in ours["rows"]}
+    checked = 0
+    for name in ("development", "assessment"):
+        for case in report[name]:
+            cells = rows[name, "x".join(map(str, case["shape"].values()))]
+            for engine, result in case["engines"].items():
+                assert cells[engine]["p50_us"] == result["stream_summary"]["p50_ms"] * 1e3
+                checked += 1
+    assert checked == sum(len(cells) for cells in rows.values())
+    assert set(ours["engines"]) == {"torch-cublas", "torch-cublas-graph", "torch-compile", "torch-compile-graph"}
+
+
+def test_json_of_a_file_that_is_none_is_still_one_document(capsys: Capture) -> None:
+    assert main(["table", "--format=json", str(ENERGY), str(COMPARISON), "none\x1b[2J.json"]) == 2
+    out, err = capsys.readouterr()
+    assert [table["path"] for table in json.loads(out)["tables"]] == [str(COMPARISON)]
+    assert err.splitlines()[0] == (
+        f"mkframe: {ENERGY} is no valid comparison report: it is an energy report; see python -m mkframe validate {ENERGY}"
+    )
+    assert err.splitlines()[1] == "mkframe: none\\x1b[2J.json: no such file"
+
+
+def test_a_report_needs_no_samples_to_be_printed(tmp_path: Path, capsys: Capture) -> None:
+    lone = tmp_path / "lone.json"
+    lone.write_bytes(PUBLISHED.read_bytes())
+    assert main(["table", str(lone)]) == 0
+    assert "33x32x64" in capsys.readouterr().out
+    assert main(["validate", str(lone)]) == 1
+
+
+def test_a_report_cannot_steer_the_terminal(tmp_path: Path, capsys: Capture) -> None:
+    text = COMPARISON.read_text().replace('"persistent"', json.dumps("p\x1b[31m"))
+    document = json.loads(text)
+    document["device"] = "GPU\x1b]0;title\x07\nsecond line"
+    nasty = tmp_path / "nasty.json"
+    nasty.write_text(json.dumps(document))
+    assert main(["table", str(nasty)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "GPU\\x1b]0;title\\x07\\nsecond line" in out
+    assert "p\\x1b[31m" in out
+
+
+def test_names_are_no_markup_and_notes_stay_on_their_line(capsys: Capture) -> None:
+    row = Row(set="[bold]set[/bold]", shape="1x\r2", cells={"[red]e": Cell(p50_us=1.0)})
+    show(Table(title="t\u202e", engines=("[red]e",), rows=(row,), notes=("why:\x1b[2J\nfake",)))
+    out = capsys.readouterr().out
+    for word in ("[bold]set[/bold]", "1x\\r2", "[red]e", "t\\u202e", "why:\\x1b[2J\\nfake"):
+        assert word in out
+
+
+def test_wrong_usage_is_one_line(capsys: Capture) -> None:
+    assert main(["table", "--format", "xml", "a"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
