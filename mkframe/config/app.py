@@ -40,10 +40,9 @@ class JobResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SweepJob:
-    """One job of a sweep, for the index: nothing in it names a folder outside the sweep's own.
+    """One job of a sweep. `folder` is relative to the sweep's folder, "" where none was made.
 
-    `overrides` are those that say what is measured, without `out` and Hydra's own. `folder` is relative to the sweep's folder,
-    "" where none was made.
+    For the index, `overrides` are only those that say what is measured, without `out` and Hydra's own, which name folders.
     """
 
     number: int
@@ -149,11 +148,11 @@ def _sweep(
             if ended[-1].result.interrupted:
                 break
     finally:
-        finish_sweep(root, tuple(ended))
+        finish_sweep(root, tuple(_for_index(end, root) for end in ended))
     failed = [end for end in ended if end.result.exit_code != 0]
     for end in failed:
         reason = end.result.error or f"exit code {end.result.exit_code}"
-        _complain(f"job {end.number} ({' '.join(ready[end.number].overrides)}) failed: {reason}")
+        _complain(f"job {end.number} ({' '.join(end.overrides)}) failed: {reason}")
     if len(ended) < len(ready):
         _complain(f"{len(ready) - len(ended)} of {len(ready)} jobs were not started")
     return 1 if failed else 0
@@ -174,9 +173,14 @@ def _run_job(number: int, item: _Prepared[Plan], root: Path, job: Callable[[Plan
         result = JobResult(exit_code=error.exit_code, error=_one_line(error))
     except Exception as error:  # the other jobs must still run
         result = JobResult(exit_code=1, error=_one_line(f"{type(error).__name__}: {error}"))
-    if result.error is not None:
-        result = replace(result, error=result.error.replace(f"{root}{os.sep}", ""))
-    return SweepJob(number=number, overrides=tuple(word for word in item.overrides if _is_public(word)), folder=folder, result=result)
+    return SweepJob(number=number, overrides=item.overrides, folder=folder, result=result)
+
+
+def _for_index(job: SweepJob, root: Path) -> SweepJob:
+    """Without what names a folder outside the sweep's own; its own is where the index lies."""
+    error = None if job.result.error is None else job.result.error.replace(f"{root}{os.sep}", "")
+    words = tuple(word for word in job.overrides if _is_public(word))
+    return replace(job, overrides=words, result=replace(job.result, error=error))
 
 
 def _is_public(override: str) -> bool:

@@ -310,6 +310,7 @@ def test_the_index_gets_no_folders(session: Session, tmp_path: Path) -> None:
     assert [job.overrides for job in jobs] == [("timing.rounds=3",), ("timing.rounds=4",)]
     assert [job.result.error for job in jobs] == [None, "1 holds a run already; name another folder with out=DIR"]
     assert f"out={away}" in session.err
+    assert f"{away / '1'} holds a run already" in session.err
     assert session.run("-m", "timing.rounds=3", f"hydra.sweep.dir={tmp_path / 'other'}") == 0
     ((root, jobs),) = session.swept
     assert root == tmp_path / "other"
