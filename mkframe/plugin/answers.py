@@ -1,6 +1,7 @@
 """What a plugin may answer when it is asked about a case. Every check raises ContractBreach with one clause: what is wrong."""
 
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from math import isfinite
 from typing import Any
 
@@ -85,6 +86,8 @@ def check_acceptance(found: Any) -> Acceptance:
 
 def shown(value: Any) -> str:
     """A value of a plugin in a message: short, on one line, with its type where that says more."""
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
     try:
         text = one_line(repr(value))
     except Exception:

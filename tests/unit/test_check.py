@@ -1,7 +1,7 @@
 """Buffers, poison, mutants and drawn cases, on a small workload of the test's own."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -141,21 +141,110 @@ def test_a_mutant_that_equals_the_reference_is_none() -> None:
     assert data.variants[BASE].reference["y"].shape == (1, 6)
 
 
-def test_a_draw_that_breaks_its_announcement_is_refused() -> None:
-    class Misshapen(Doubling):
-        def draw(self, case: Case, seed: int) -> dict[str, Any]:
-            return {**super().draw(case, seed), "w": np.zeros(3, dtype=np.float32)}
+class Scripted(Doubling):
+    """Changes what draw, reference, accepts or tolerance give; an exception is raised."""
 
-    with pytest.raises(WorkloadError, match=r"draw gives w the shape \(3,\)"):
-        draw_case(Misshapen(), CASE, FP16, seed=1)
+    def __init__(self, **changes: Any) -> None:
+        self.changes = changes
+
+    def _changed(self, question: str, answer: Any) -> Any:
+        return self.changes[question](answer) if question in self.changes else answer
+
+    def draw(self, case: Case, seed: int) -> Any:
+        return self._changed("draw", super().draw(case, seed))
+
+    def reference(self, case: Case, precision: Any, inputs: Mapping[str, Any]) -> Any:
+        return self._changed("reference", super().reference(case, precision, inputs))
+
+    def accepts(self, *arguments: Any) -> Any:
+        return self._changed("accepts", super().accepts(*arguments))
+
+    def tolerance(self, precision: Any) -> Any:
+        return self._changed("tolerance", super().tolerance(precision))
 
 
-def test_a_reference_that_is_not_finite_is_refused() -> None:
-    class Infinite(Doubling):
-        def reference(self, case: Case, precision: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
-            found = super().reference(case, precision, inputs)
-            found["y"][0, 0] = np.inf
-            return found
+def with_array(name: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda answer: {**answer, name: change(answer[name])}
 
-    with pytest.raises(WorkloadError, match="reference of y is not finite"):
-        draw_case(Infinite(), CASE, FP16, seed=1)
+
+def without(name: str) -> Callable[[Any], Any]:
+    return lambda answer: {key: value for key, value in answer.items() if key != name}
+
+
+def fails(_: Any) -> Any:
+    raise SystemExit("no")
+
+
+def infinite(array: Any) -> Any:
+    array[0, 0] = np.inf
+    return array
+
+
+@pytest.mark.parametrize(
+    ("question", "change", "message"),
+    [
+        ("draw", fails, "draw() failed: SystemExit: no"),
+        ("draw", lambda _: None, "draw must return names and arrays, not None"),
+        ("draw", without("w"), "draw gives w the shape None, tensors announces (5, 7)"),
+        ("draw", with_array("w", lambda _: np.zeros(3, dtype=np.float32)), "draw gives w the shape (3,), tensors announces (5, 7)"),
+        ("draw", with_array("w", lambda array: array.tolist()), "draw gives w the shape list, tensors announces (5, 7)"),
+        ("draw", with_array("w", lambda array: array.astype(complex)), "draw gives w the dtype complex128; give float32 or integers"),
+        ("draw", with_array("w", lambda array: array.astype(object)), "draw gives w the dtype object; give float32 or integers"),
+        ("draw", with_array("w", lambda array: array.astype(np.longdouble)), "draw gives w the dtype float128; give float32 or integers"),
+        ("draw", with_array("w", lambda array: array.astype(">f4")), "draw gives w the dtype >f4; give float32 or integers"),
+        ("reference", fails, "reference() failed: SystemExit: no"),
+        ("reference", lambda _: None, "reference must return names and arrays, not None"),
+        ("reference", without("y"), "the reference of y is missing"),
+        ("reference", lambda answer: {**answer, "z": answer["y"]}, "the reference gives z, which is no output; there are: y, positive"),
+        ("reference", with_array("y", lambda array: array.T), "the reference of y is of shape (7, 5), tensors announces (5, 7)"),
+        ("reference", with_array("y", infinite), "the reference of y is not finite"),
+        ("reference", with_array("y", lambda array: array + 0j), "the reference of y is complex; give its real outputs"),
+        ("reference", with_array("y", lambda array: array.tolist()), "the reference of y is list, not a numpy array"),
+        ("reference", with_array("y", lambda array: array > 0), "the reference of y is of dtype bool; give float64, or int64 for integers"),
+        ("tolerance", lambda _: 0.1, "tolerance() must return a Tolerance, not 0.1"),
+        ("tolerance", fails, "tolerance() failed: SystemExit: no"),
+        ("accepts", lambda _: True, "accepts() must return an Acceptance, not True"),
+        ("accepts", fails, "accepts() failed: SystemExit: no"),
+        ("accepts", lambda found: replace(found, violations=np.int64(3)), "accepts() gives violations int64; it must be an integer"),
+        ("accepts", lambda found: replace(found, elements=-1), "accepts() gives elements -1; it must be an integer"),
+        ("accepts", lambda found: replace(found, max_abs_error=float("nan")), "accepts() gives max_abs_error nan; it must be a finite"),
+    ],
+)
+def test_what_a_workload_answers_is_checked(question: str, change: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        draw_case(Scripted(**{question: change}), CASE, FP16, seed=1)
+    assert str(caught.value).startswith(f"workload doubling: {message}")
+
+
+class Refilling(Doubling):
+    """Hands out one and the same array, with other contents every time."""
+
+    def __init__(self) -> None:
+        self.arrays = super().draw(CASE, 0)
+
+    def draw(self, case: Case, seed: int) -> dict[str, Any]:
+        self.arrays["w"] += 1
+        return self.arrays
+
+
+class Unseeded(Doubling):
+    def draw(self, case: Case, seed: int) -> dict[str, Any]:
+        return {**super().draw(case, seed), "w": np.random.default_rng().standard_normal((case.rows, case.columns), dtype=np.float32)}
+
+
+@pytest.mark.parametrize("workload", [Refilling(), Unseeded()])
+def test_values_must_be_the_seeds_alone(workload: Workload) -> None:
+    with pytest.raises(WorkloadError, match=r"^workload doubling: draw gives other values for the same seed \(w\)"):
+        draw_case(workload, CASE, FP16, seed=1)
+
+
+def test_warnings_of_a_workload_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    def divide(answer: Any) -> Any:
+        np.float64(1.0) / np.float64(0.0)
+        print("divided")
+        return answer
+
+    draw_case(Scripted(reference=divide, draw=divide, accepts=divide), CASE, FP16, seed=1)  # warnings are errors here
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert set(err.split()) == {"divided"}
