@@ -8,12 +8,12 @@ from antlr4 import CommonTokenStream, InputStream  # type: ignore[import-untyped
 from hydra.grammar.gen.OverrideLexer import OverrideLexer
 from hydra.grammar.gen.OverrideParser import OverrideParser
 
-_KEY = re.compile(r"(?:\+{0,2}|~)[A-Za-z0-9_][\w-]*(?:[./][A-Za-z0-9_][\w-]*|\[[^]]*\])*(?:@.*)?", re.ASCII)
+_KEY = re.compile(r"(?:\+{0,2}|~)[A-Za-z0-9_][\w-]*(?:[./][A-Za-z0-9_][\w-]*)*(?:@.*)?", re.ASCII)
 
 
 def is_key(text: str) -> bool:
     """Whether the part of an override before the first = can be a key."""
-    return _KEY.fullmatch(text.strip()) is not None
+    return _KEY.fullmatch(text) is not None
 
 
 def repeated_key(text: str) -> str | None:

@@ -36,6 +36,9 @@ def as_list(value: Any) -> list[str]:
 def unparsable(text: str, error: Exception) -> ConfigError:
     """An override that Hydra's grammar refuses."""
     key, _, value = text.partition("=")
+    dotted = re.sub(r"\[(\w+)\]", r".\1", key)
+    if dotted != key and is_key(dotted):
+        return ConfigError(f"{key}: an item of a list is written with a dot: {dotted}={value}")
     if not is_key(key):
         return ConfigError(f"{key or text}: is no key; a key is one or more names of ASCII letters, digits, _ and -, joined by single dots")
     if not value.strip():

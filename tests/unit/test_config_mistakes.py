@@ -169,6 +169,11 @@ MISTAKES = {
     "no key": (["=3"], ["'=3' is no override"]),
     "special characters": (["out=a=b"], ["out=a=b: cannot be read", "quote"]),
     "two dots": (["timing..rounds=1"], ["timing..rounds: is no key", "joined by single dots"]),
+    "a blank before the =": (["timing.rounds =7"], ["timing.rounds : is no key"]),
+    "an item in brackets": (
+        ["shape.smoke.cases[0].rows=3"],
+        ["shape.smoke.cases[0].rows: an item of a list is written with a dot: shape.smoke.cases.0.rows=3"],
+    ),
     "letters beyond ASCII": (["ключ=1"], ["ключ: is no key", "ASCII"]),
     "out without a value": (["out="], ["out: names no folder", "out=DIR"]),
     "out is blank": (["out='  '"], ["out: names no folder"]),
