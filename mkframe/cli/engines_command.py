@@ -73,7 +73,7 @@ def _unavailable(registry: Registry, workload_id: str, engine_id: str, device: D
     try:
         return answer("unsupported()", check_reason, engine.unsupported, case, PRECISIONS[precision], device)
     except PluginError as error:
-        return f"{_FAILED}{error}"
+        return f"{_FAILED}{str(error).removeprefix('unsupported() failed: ')}"
 
 
 def _small_case(workload: Workload) -> Any:
