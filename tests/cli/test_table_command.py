@@ -1,6 +1,8 @@
 """`mkframe table`: as text and as data; what a report holds cannot steer the terminal."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,23 @@ def test_names_are_no_markup_and_notes_stay_on_their_line(capsys: Capture) -> No
     out = capsys.readouterr().out
     for word in ("[bold]set[/bold]", "1x\\r2", "[red]e", "t\\u202e", "why:\\x1b[2J\\nfake"):
         assert word in out
+
+
+def test_a_reader_that_has_gone_is_no_end_of_the_program() -> None:
+    program = (
+        "import os\n"
+        "from mkframe.cli.show_table import show\n"
+        "from mkframe.report.table import Table\n"
+        "reader, writer = os.pipe()\n"
+        "os.close(reader)\n"
+        "os.dup2(writer, 1)\n"
+        "try:\n"
+        "    show(Table(title='t', engines=(), rows=()))\n"
+        "except BrokenPipeError:\n"
+        "    os._exit(7)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 def test_wrong_usage_is_one_line(capsys: Capture) -> None:
