@@ -10,7 +10,7 @@ from mkframe.errors import ConfigError, MkframeError, PluginError, SelectionErro
 from mkframe.model.device import Device
 from mkframe.model.plan import GRAPH_SUFFIX, EnginePlan
 from mkframe.model.precision import Precision
-from mkframe.plugin.answers import check_reason, check_scratch, check_sources, check_text
+from mkframe.plugin.answers import check_reason, check_scratch, check_text
 from mkframe.plugin.asking import asking, failing_as
 from mkframe.plugin.contract import ContractBreach
 from mkframe.plugin.engine import Engine
@@ -108,8 +108,6 @@ def _selected(engine_id: str, node: EngineConfig | None, workload_id: str, regis
     try:
         options = _options(engine, engine_id, node or EngineConfig())
         implementation = answer(f"engine {base}: implementation()", check_text, engine.implementation, device)
-        if device.kind in engine.devices:
-            answer(f"engine {base}: sources()", check_sources, engine.sources)
     except MkframeError as error:
         if node is not None:
             raise

@@ -1,7 +1,5 @@
 """What a plugin may answer when it is asked about a case. Every check raises ContractBreach with one clause: what is wrong."""
 
-import os
-import stat
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from math import isfinite
@@ -37,22 +35,6 @@ def check_text(found: Any) -> str:
     if not isinstance(found, str) or not found.strip():
         raise ContractBreach(f"must return a text, not {shown(found)}")
     return one_line(found)
-
-
-def check_sources(found: Any) -> tuple[str, ...]:
-    """Of `sources`: names of files that can be read."""
-    if not isinstance(found, tuple | list) or not all(isinstance(file, str) for file in found):
-        raise ContractBreach(f"must return a tuple of file names, not {shown(found)}")
-    for file in found:
-        try:
-            if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited for
-                raise ValueError("no regular file")
-            with open(file, "rb"):
-                pass
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise ContractBreach(f"names {one_line(os.path.basename(file) or file)}, which cannot be read: {reason}") from error
-    return tuple(found)
 
 
 def check_reason(found: Any) -> str | None:

@@ -26,7 +26,6 @@ class Scripted(FakeEngine):
     unsupported_answer: Any = None
     scratch_answer: Any = {}  # noqa: RUF012
     implementation_answer: Any = "mine"
-    sources_answer: Any = ()
 
     def unsupported(self, case: Any, precision: Any, device: Any) -> Any:
         return said(self.unsupported_answer)
@@ -36,9 +35,6 @@ class Scripted(FakeEngine):
 
     def implementation(self, device: Any) -> Any:
         return said(self.implementation_answer)
-
-    def sources(self) -> Any:
-        return said(self.sources_answer)
 
 
 def said(answer: Any) -> Any:
@@ -68,13 +64,6 @@ BAD_ENGINES = [
     ("implementation", ZeroDivisionError("oops"), "implementation() failed: ZeroDivisionError: oops"),
     ("implementation", None, "implementation() must return a text, not None"),
     ("implementation", " ", "implementation() must return a text, not ' '"),
-    ("sources", ZeroDivisionError("oops"), "sources() failed: ZeroDivisionError: oops"),
-    ("sources", 5, "sources() must return a tuple of file names, not 5"),
-    ("sources", "kernel.cu", "sources() must return a tuple of file names, not 'kernel.cu'"),
-    ("sources", (5,), "sources() must return a tuple of file names, not tuple"),
-    ("sources", ("/nowhere/kernel.cu",), "sources() names kernel.cu, which cannot be read: No such file or directory"),
-    ("sources", (".",), "sources() names ., which cannot be read: no regular file"),
-    ("sources", ("a\0b",), "sources() names a\\x00b, which cannot be read: embedded null byte"),
     ("scratch", ZeroDivisionError("oops"), "scratch() failed: ZeroDivisionError: oops"),
     ("scratch", None, "scratch() must return names and TensorSpecs, not None"),
     ("scratch", {"h": 5}, "scratch() gives 'h' -> 5; every name stands for a TensorSpec"),
@@ -105,11 +94,6 @@ def test_an_engine_that_a_preset_brings_costs_its_own_cells_alone(question: str,
         reasons = {cell.engine.id: cell.unsupported for cell in case.cells}
         assert message in str(reasons["rude"])
         assert reasons["host"] is None
-
-
-def test_sources_are_not_asked_of_an_engine_for_other_devices() -> None:
-    made = plan(Scripted("rude", devices=("cuda",), sources_answer=("/nowhere/kernel.cu",)))
-    assert made.cases[0].cells[0].unsupported == "runs on cuda only"
 
 
 def test_scratch_under_the_name_of_a_tensor_of_the_workload() -> None:
