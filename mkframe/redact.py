@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from mkframe.text import one_line
+
 _PATH = re.compile(r"(?<![\w.:/])(?:~|/(?!/))[^\s'\"<>|:,;()\[\]{}]*/([^\s'\"<>|:,;()\[\]{}/]*)")
 
 
@@ -13,9 +15,7 @@ def without_paths(text: str) -> str:
 
 def storable(text: str) -> str:
     """`text` on one line, without absolute paths, with lone surrogates and control characters escaped."""
-    line = " ".join(text.split())
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in line)
-    return without_paths(safe)
+    return without_paths(one_line(text))
 
 
 def storable_value(value: Any) -> Any:

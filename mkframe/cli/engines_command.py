@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
+from mkframe.cli.output import console
 from mkframe.cli.parser import Parser
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.config.plugin_paths import split_plugin_paths
@@ -24,6 +25,7 @@ from mkframe.text import one_line
 
 _COLUMNS = ("engine", "workload", "devices", "precisions", "limits", "origin", "here")
 _SMALL = 16
+_WIDTH_OF_A_FILE = 200
 _FAILED = "failed: "
 
 
@@ -93,13 +95,10 @@ def _told(failures: Iterable[LoadFailure]) -> list[dict[str, str]]:
 
 
 def _show(rows: list[dict[str, Any]], failures: list[dict[str, str]], device: Device) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=200)
+    out = console(_WIDTH_OF_A_FILE)
     table = Table(title=Text(f"engines on {one_line(device.name)}"), title_justify="left")
     for column in _COLUMNS:
         table.add_column(column)
@@ -107,10 +106,10 @@ def _show(rows: list[dict[str, Any]], failures: list[dict[str, str]], device: De
         forms = row["engine"] if row["graph"] is None else f"{row['engine']}, {row['graph']}"
         words = (forms, row["workload"], " ".join(row["devices"]), " ".join(row["precisions"]), row["limits"], row["origin"], _here(row))
         table.add_row(*(Text(one_line(word)) for word in words))  # Text: what a plugin says is no markup
-    console.print(table)
+    out.print(table)
     for failure in failures:
         line = f"not loaded: {failure['id']} ({failure['origin']}): {failure['error']}"
-        console.print(Text(line), soft_wrap=True)
+        out.print(Text(line), soft_wrap=True)
 
 
 def _here(row: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from mkframe.cli.output import console
 from mkframe.cli.printed import printed
 from mkframe.report.table import Cell, Table
 
@@ -14,13 +15,10 @@ _WIDTH_OF_A_FILE = 160
 
 def show(table: Table) -> None:
     """Prints to standard output: one row per shape, one column per engine, the loss as plain as the win."""
-    from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=max(_WIDTH_OF_A_FILE, 24 + 20 * len(table.engines)))
+    out = console(max(_WIDTH_OF_A_FILE, 24 + 20 * len(table.engines)))
     grid = RichTable(show_lines=any(_tall(row.cells.values()) for row in table.rows))
     grid.add_column("shape set")
     grid.add_column("shape", no_wrap=True)
@@ -28,10 +26,10 @@ def show(table: Table) -> None:
         grid.add_column(Text(printed(engine)), justify="right")
     for row in table.rows:
         grid.add_row(Text(printed(row.set)), Text(printed(row.shape)), *(_text(row.cells.get(engine)) for engine in table.engines))
-    console.print(printed(table.title), markup=False)
-    console.print(grid)
+    out.print(printed(table.title), markup=False)
+    out.print(grid)
     for note in table.notes:
-        console.print(printed(note), markup=False)
+        out.print(printed(note), markup=False)
 
 
 def _tall(cells: Iterable[Cell]) -> bool:

@@ -24,6 +24,7 @@ from mkframe.redact import storable, storable_value
 from mkframe.run import messages as m
 from mkframe.run.sources import file_sources, imported_sources
 from mkframe.run.worker_device import WorkerDevice
+from mkframe.text import told
 from mkframe.timing.sampler import Subject, Timed
 
 _CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
@@ -232,7 +233,7 @@ def fill_stored(tensors: Tensors, data: CaseData, names: tuple[str, ...]) -> Non
 
 def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
     """The outcome that an exception means, and one line that says what happened, fit for a report."""
-    text = storable(_message(error))
+    text = storable(told(error, kind=False))
     if isinstance(error, CheckFailed):
         return Outcome.INCORRECT, text
     if isinstance(error, WorkloadError | Overlapping):
@@ -240,12 +241,5 @@ def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
     if isinstance(error, OutOfReach):
         return Outcome.UNSUPPORTED, text
     out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(word in text for word in _CPU_MEMORY_WORDS)
-    reason = f"{type(error).__name__} while {doing}: {text or 'no message'}"
+    reason = f"{type(error).__name__} while {doing}: {text}"
     return (Outcome.OOM if out_of_memory else Outcome.CRASHED), storable(reason)[:_LONGEST_REASON]
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # an exception of an engine may fail at this too
-        return "its message cannot be read"
