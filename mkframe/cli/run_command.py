@@ -62,6 +62,7 @@ def main(argv: Sequence[str]) -> int:
         job=command.job,
         finish_sweep=command.finish_sweep,
         plugin_paths=plugin_paths,
+        tell=command.tell,
     )
 
 
@@ -86,7 +87,7 @@ class _RunCommand:
         resolved = resolve(config.device)
         return _Job(plan=build_plan(config, self._registry, resolved.device), targets=config.targets.groups, note=resolved.note)
 
-    def _tell(self, note: str | None) -> None:
+    def tell(self, note: str | None) -> None:
         """Says something about the run, once."""
         if note is not None and note not in self._told and not self._quiet:
             self._told.add(note)
@@ -95,7 +96,7 @@ class _RunCommand:
     def job(self, job: _Job, folder: Path) -> JobResult:
         plan = job.plan
         for note in (job.note, *plan.notes):
-            self._tell(note)  # not before: a mistake of the user is one line and nothing else
+            self.tell(note)  # not before: a mistake of the user is one line and nothing else
         if not any(case.runnable for case in plan.cases):
             _give_back(folder)
             raise RunError(f"every cell is unsupported, so there is nothing to report: {_reasons(plan)}")
@@ -119,7 +120,7 @@ class _RunCommand:
     def _run(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...]) -> JobResult:
         """Measures what is missing, then writes and shows the report."""
         with journal, Signals() as signals:
-            with device_lock(ledger.plan.device, ledger.plan.wait_s, self._tell):
+            with device_lock(ledger.plan.device, ledger.plan.wait_s, self.tell):
                 run_plan(ledger, journal, self._progress(ledger.plan), signals)
             if not ledger.hellos:
                 raise RunError(f"the run ended before anything was measured: {ledger.stopped}")

@@ -284,10 +284,11 @@ def test_who_waits_is_told_what_for_once(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_who_does_not_wait_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "WAIT_S", 3600.0)
     told: list[str] = []
+    before = set(threading.enumerate())  # other tests of this process may have left some
     with patience.tell_if_slow(told.append, "x"):
         pass
     assert told == []
-    assert threading.active_count() == 1
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_single_run_tells_on_stderr_where_nobody_listens(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from mkframe.redact import storable, storable_value, without_paths
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("cannot open /home/me/x.cubin", "cannot open .../x.cubin"),
+        ("cannot open /srv/me/x.cubin", "cannot open .../x.cubin"),
         ("'/tmp/torchinductor_root/ab/c.py'", "'.../c.py'"),
         ("in ~/kernels/mine.py: no", "in .../mine.py: no"),
         ("/opt/cuda/ is gone", "... is gone"),

@@ -58,7 +58,7 @@ class FactsPath(Careful):
     id = "facts-path"
 
     def facts(self) -> Any:
-        return {"cubin": "/home/somebody/kernels/x.cubin"}
+        return {"cubin": "/srv/somebody/kernels/x.cubin"}
 
 
 class Surrogate(Careful):
@@ -83,14 +83,14 @@ class TellsAPath(Careful):
     id = "tells-a-path"
 
     def call(self, t: Mapping[str, Any]) -> Any:
-        return open("/home/somebody/kernels/x.cubin")
+        return open("/srv/somebody/kernels/x.cubin")
 
 
 class MissingSource(Careful):
     id = "missing-source"
 
     def sources(self) -> tuple[str, ...]:
-        return ("/home/somebody/kernels/x.cubin",)
+        return ("/srv/somebody/kernels/x.cubin",)
 
 
 class OddSource(Careful):

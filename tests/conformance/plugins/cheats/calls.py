@@ -32,12 +32,13 @@ def honest(t, case):
 
 
 def noisy(t, case):
-    """Right within tolerance, never twice the same."""
-    import torch
+    """Right within tolerance, never twice the same in a row."""
+    calls = [0]
 
     def call():
         right(t)
-        t["y"].add_(torch.rand(t["y"].shape), alpha=1e-6)
+        calls[0] += 1
+        t["y"].add_(2e-5 * (calls[0] % 2))  # far above a rounding, far below the tolerance
 
     return call
 
