@@ -13,7 +13,7 @@ from mkframe.model.plan import CasePlan, RunPlan
 from mkframe.plan import memory
 from mkframe.plan.budget import seconds
 from mkframe.plan.build import build_plan
-from mkframe.plan.devices import resolve
+from mkframe.plan.choice import device_for
 from mkframe.plan.engines import Selected, select
 from mkframe.plan.estimate import Estimate, estimate
 from mkframe.plan.history import load_history
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     plugin_paths, rest = split_plugin_paths(words, os.environ)
     registry = load_registry(plugin_paths)
     config = one_job(rest, "plan", registry, plugin_paths)
-    resolved = resolve(config.device)
+    resolved = device_for(config, registry)
     plan = build_plan(config, registry, resolved.device)
     workload = registry.workload(plan.workload)
     engines = select(config.engine, workload.id, registry, resolved.device)

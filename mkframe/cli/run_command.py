@@ -18,7 +18,7 @@ from mkframe.errors import MkframeError, RunError, UsageError
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import RunPlan
 from mkframe.plan.build import build_plan
-from mkframe.plan.devices import resolve
+from mkframe.plan.choice import device_for
 from mkframe.plan.estimate import estimate
 from mkframe.plan.history import load_history, remember
 from mkframe.plan.host import measure_host
@@ -84,7 +84,7 @@ class _RunCommand:
         self._told: set[str] = set()
 
     def prepare(self, config: Config) -> _Job:
-        resolved = resolve(config.device)
+        resolved = device_for(config, self._registry)
         return _Job(plan=build_plan(config, self._registry, resolved.device), targets=config.targets.groups, note=resolved.note)
 
     def tell(self, note: str | None) -> None:
