@@ -38,14 +38,14 @@ _NEEDED = (
 def main(argv: Sequence[str]) -> int:
     """Runs a command line and returns its exit code: 0 fine, 1 findings or failed cells, 2 usage or unreadable input."""
     words = list(argv)
-    if words == ["--version"]:
-        print(f"mkframe {__version__}")
-        return 0
     if words and words[0] in COMMANDS:
         module, words = COMMANDS[words[0]], words[1:]
     else:
         module = _RUN
     try:
+        if words == ["--version"]:
+            print(f"mkframe {__version__}", flush=True)
+            return 0
         code: int = importlib.import_module(module).main(words)
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -14,7 +14,7 @@ from mkframe.cli.targets import shipped_targets
 from mkframe.config.app import JobResult, SweepJob, run_hydra
 from mkframe.config.nodes import Config, TargetGroup
 from mkframe.config.plugin_paths import split_plugin_paths
-from mkframe.errors import MkframeError, RunError, UsageError
+from mkframe.errors import MkframeError, RunError, UnreadableError, UsageError
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import RunPlan
 from mkframe.plan.build import build_plan
@@ -124,7 +124,12 @@ class _RunCommand:
                 run_plan(ledger, journal, self._progress(ledger.plan), signals)
             if not ledger.hellos:
                 raise RunError(f"the run ended before anything was measured: {ledger.stopped}")
-            written = write_report(folder, ledger, self._registry.workload(ledger.plan.workload))
+            try:
+                written = write_report(folder, ledger, self._registry.workload(ledger.plan.workload))
+            except UnreadableError as error:
+                raise UnreadableError(
+                    f"{error}; what was measured is in the journal: resume={_relative(folder)} writes the report"
+                ) from error
         assert written is not None, "a plan with a runnable cell leaves a report"
         remember(written.report.document())
         code = exit_code(ledger)

@@ -19,6 +19,9 @@ from mkframe.run.sources import imported_sources
 from mkframe.run.worker_process import WorkerDied, WorkerProcess, WorkerSilent
 from mkframe.stamp import source
 
+_START_UP_S = 300.0
+"""A worker may take this long to import torch and open its device, however short the silence is that a cell may keep."""
+
 
 def new_ledger(plan: RunPlan) -> Ledger:
     """An empty ledger of the code as it is now: what is wrong with that must not cost a run.
@@ -103,7 +106,7 @@ class _Coordinator:
         worker = WorkerProcess(setup)
         self._worker = worker
         try:
-            event = self._next(worker)
+            event = self._next(worker, max(plan.timing.cell_timeout_s, _START_UP_S))
         except (WorkerDied, WorkerSilent) as fault:
             self._worker = None
             raise RunError(f"the worker could not start: {fault}") from fault
@@ -156,15 +159,15 @@ class _Coordinator:
     def _pump(self, worker: WorkerProcess, case: CasePlan, process: int, until: type[m.Event]) -> None:
         """Takes events until one of type `until` has been taken."""
         while True:
-            event = self._next(worker)
+            event = self._next(worker, self._plan.timing.cell_timeout_s)
             self._keep(event, case, process)
             if isinstance(event, until):
                 return
 
-    def _next(self, worker: WorkerProcess) -> m.Event:
+    def _next(self, worker: WorkerProcess, timeout_s: float) -> m.Event:
         """Waits for the worker: the only moment at which a signal ends the run."""
         with self._signals.interruptible():
-            return worker.next_event(self._plan.timing.cell_timeout_s)
+            return worker.next_event(timeout_s)
 
     def _keep(self, event: m.Event, case: CasePlan | None, process: int) -> None:
         """Journal first, ledger second, then whoever watches: what the ledger knows can always be rebuilt."""

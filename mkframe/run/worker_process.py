@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from types import TracebackType
 
 from mkframe.run import messages as m
@@ -30,6 +31,7 @@ class WorkerProcess:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=worker_main, args=(theirs, setup), name=f"mkframe-worker-{setup.process}", daemon=True)
         self._reaped = False
+        resource_tracker.ensure_running()  # here: it unblocks signals when it starts
         before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)  # until the worker has said what it does with them
         try:
             self._process.start()
