@@ -6,7 +6,6 @@ import signal
 import time
 from contextlib import suppress
 from multiprocessing import resource_tracker
-from types import TracebackType
 
 from mkframe.run import messages as m
 from mkframe.run.worker import HELD_SIGNALS, worker_main
@@ -24,7 +23,7 @@ class WorkerSilent(Exception):
 
 
 class WorkerProcess:
-    """Starts a worker and talks to it. As a context manager it never leaves a process behind."""
+    """Starts a worker and talks to it. Whoever holds one ends it, with `stop` or `kill`."""
 
     def __init__(self, setup: m.WorkerSetup) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would carry the coordinator's state, and CUDA does not survive one
@@ -107,9 +106,3 @@ class WorkerProcess:
     def _pid(self) -> int:
         assert self._process.pid is not None, "it was started"
         return self._process.pid
-
-    def __enter__(self) -> "WorkerProcess":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.kill()
