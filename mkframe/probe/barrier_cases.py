@@ -92,14 +92,16 @@ def check_barriers(gpu: Gpu, cases: Sequence[BarrierCase]) -> None:
     for case in cases:
         threads = case.grid * case.block
         for steps in (_FEW, _MANY):
+            chain = gpu.chain((case.exchange(steps),) * _CHAIN)
             gpu.fill("exchange_p", 0)
             gpu.fill("ticket", 0)
-            gpu.run(gpu.chain((case.exchange(steps),) * _CHAIN))
+            gpu.run(chain)
             wrong = int(np.count_nonzero(gpu.words(Slice("exchange_p"), threads) != _CHAIN * (steps + 1)))
             if wrong:
                 raise ProbeFault(f"{case.name}: {wrong} of {threads} values were not handed on over {steps} steps")
+        chain = gpu.chain((case.bare(_BARE_MANY),))
         gpu.fill("done", 0)
-        gpu.run(gpu.chain((case.bare(_BARE_MANY),)))
+        gpu.run(chain)
         if np.any(gpu.words(Slice("done"), case.grid) != _BARE_MANY):
             raise ProbeFault(f"{case.name}: not every block passed {_BARE_MANY} barriers")
     gpu.fill("ticket", 0)

@@ -114,7 +114,8 @@ class Gpu(Protocol):
     def resident(self, launch: Launch) -> int:
         """How many blocks of this launch fit on the device at once; 0 where it cannot run at all."""
 
-    def chain(self, operations: Sequence[Operation], captured: bool = True) -> Chain: ...
+    def chain(self, operations: Sequence[Operation], captured: bool = True) -> Chain:
+        """Makes a chain, which may run its operations: fill what they change after this."""
 
     def run(self, chain: Chain) -> None:
         """Runs a chain once."""

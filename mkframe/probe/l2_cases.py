@@ -77,8 +77,9 @@ def _cases(facts: GpuFacts) -> Iterator[L2Case]:
 def check_l2(gpu: Gpu, cases: Sequence[L2Case]) -> None:
     """Sums what all SMs read in two passes. Raises ProbeFault."""
     for case in cases:
+        chain = gpu.chain((case.launch(gpu.facts, passes=2, check=True),))
         gpu.fill("sum", 0)
-        gpu.run(gpu.chain((case.launch(gpu.facts, passes=2, check=True),)))
+        gpu.run(chain)
         once = gpu.sum_words(Slice("source"), case.bytes // 4)
         readers = case.units if case.pattern is Pattern.SAME else 1
         check_sum(gpu, case.name, 2 * readers * once, bits=64 if case.method == BULK else 32)

@@ -103,9 +103,10 @@ def check_launches(gpu: Gpu, cases: Sequence[LaunchCase]) -> None:
         if case.body is Body.EMPTY or case.reason is not None:
             continue
         threads = case.launch.grid * case.launch.block
+        chain = gpu.chain((case.launch,) * SHORT)
         gpu.fill("touch_p", 0)
         gpu.fill("touch_q", _UNTOUCHED)
-        gpu.run(gpu.chain((case.launch,) * SHORT))
+        gpu.run(chain)
         index = np.arange(threads, dtype=np.uint32)
         p = np.full(threads, SHORT if case.body is Body.ROUND_TRIP else 0, np.uint32)
         q = index ^ np.uint32(_STORED) if case.body is Body.STORE else np.full(threads, _UNTOUCHED, np.uint32)

@@ -112,10 +112,11 @@ def check_memory(gpu: Gpu, cases: Sequence[MemoryCase]) -> None:
     """Sums what was read, compares what was copied, recomputes what was written. Raises ProbeFault."""
     for case in cases:
         last = case.sets - 1
+        chain = gpu.chain((operation(case, gpu.facts, last, check=True),), case.captured)
         gpu.fill("sum", 0)
         if case.kind is not Kind.READ:
             gpu.fill("target", 0)
-        gpu.run(gpu.chain((operation(case, gpu.facts, last, check=True),), case.captured))
+        gpu.run(chain)
         if case.kind is Kind.READ:
             check_sum(
                 gpu, case.name, gpu.sum_words(Slice("source", last * case.bytes), case.bytes // 4), bits=64 if case.method == BULK else 32

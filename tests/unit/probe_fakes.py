@@ -68,7 +68,10 @@ class FakeGpu:
         return 0 if launch.cluster > 8 else blocks // launch.cluster * launch.cluster
 
     def chain(self, operations: Sequence[Operation], captured: bool = True) -> FakeChain:
-        return FakeChain(tuple(operations))
+        chain = FakeChain(tuple(operations))
+        if captured:  # as a capture on a device does, whose call is run before it
+            self.run(chain)
+        return chain
 
     def run(self, chain: FakeChain) -> None:
         for operation in chain.operations:
