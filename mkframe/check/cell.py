@@ -11,6 +11,7 @@ from mkframe.check.buffers import PATTERNS, Tensors, allocate, names_of, poison,
 from mkframe.check.case_data import BASE, FRESH, NEGATED, CaseData
 from mkframe.graph.capture import CapturedGraph, capture
 from mkframe.graph.launch import callable_of
+from mkframe.model.launch import LaunchRecord
 from mkframe.model.report import CheckRecord
 from mkframe.model.tensors import Role
 from mkframe.plugin.engine import Engine
@@ -39,6 +40,10 @@ class BoundCell:
     @property
     def nodes(self) -> tuple[str, ...] | None:
         return None if self.graph is None else self.graph.nodes
+
+    @property
+    def kernels(self) -> tuple[LaunchRecord, ...] | None:
+        return None if self.graph is None else self.graph.launches
 
 
 @dataclass(slots=True)

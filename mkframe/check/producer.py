@@ -41,7 +41,7 @@ def check_producer(bound: BoundCell, data: CaseData, stream: torch.cuda.Stream, 
         for name, tensor in seen.items():
             tensor.copy_(bound.tensors[name])
 
-    replay = capture(chain, stream, names=False).replay
+    replay = capture(chain, stream, read=False).replay
     load(bound.tensors, data, BASE)
     poison(bound.tensors, bound.specs, PATTERNS[0])
     torch.cuda.synchronize()

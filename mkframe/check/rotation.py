@@ -9,8 +9,9 @@ import torch
 from mkframe.check.buffers import PATTERNS, Tensors, allocate, poison, read_back
 from mkframe.check.case_data import ROTATION, CaseData
 from mkframe.check.cell import BoundCell, Evidence, check_inputs
-from mkframe.graph.capture import capture
+from mkframe.graph.capture import CapturedGraph, capture
 from mkframe.graph.edges import FULL, edges_between_calls
+from mkframe.graph.twin import LaunchTwin
 from mkframe.model.tensors import Role
 
 MOST_SETS = 256
@@ -26,14 +27,15 @@ class OutOfReach(Exception):
 
 @dataclass(slots=True)
 class Rotation:
-    """Set i holds the variant ROTATION[i % 4] of the input. `edges` between calls is read back from the first captured chain."""
+    """Set i holds the variant ROTATION[i % 4] of the input. `edges` between calls is read back from the first captured chain;
+    `captured` keeps every chain by its number of calls."""
 
     sets: tuple[BoundCell, ...]
     data: CaseData
     stream: torch.cuda.Stream
     may_overlap: bool
     edges: str | None = None
-    longest: tuple[int, Callable[[], None]] = field(default=(0, lambda: None))
+    captured: dict[int, CapturedGraph] = field(default_factory=dict)
 
     def chain(self, calls: int) -> Callable[[], None]:
         """Captures `calls` calls in a row, set after set, and returns the replay.
@@ -45,16 +47,19 @@ class Rotation:
             for index in range(calls):
                 self.sets[index % len(self.sets)].call()
 
-        captured = capture(run, self.stream, names=False)
+        captured = capture(run, self.stream, read=False)
         if self.edges is None:
             self.edges = edges_between_calls(captured.graph.raw_cuda_graph(), calls)
             if self.edges != FULL and not self.may_overlap:
                 raise Overlapping(
                     "edges: the first launch of a call may start before the previous call has ended; only an engine with `overlaps` may"
                 )
-        if calls > self.longest[0]:
-            self.longest = (calls, captured.replay)
+        self.captured[calls] = captured
         return captured.replay
+
+    def twin(self, calls: int) -> LaunchTwin:
+        """The launch twin of a chain that was captured. Raises RuntimeError, RunError as LaunchTwin does."""
+        return self.captured[calls].twin()
 
     def check(self, evidence: Evidence, settle: Callable[[], None]) -> None:
         """Every output of the rotation, as the last timed replay left it, and after one more replay on poisoned outputs."""
@@ -63,12 +68,12 @@ class Rotation:
         for bound in self.sets:
             poison(bound.tensors, bound.specs, PATTERNS[0])
         settle()
-        self.longest[1]()
+        self.captured[max(self.captured)].replay()
         settle()
         self._judge(evidence, "chain on poison")
 
     def _judge(self, evidence: Evidence, name: str) -> None:
-        used = min(len(self.sets), self.longest[0])
+        used = min(len(self.sets), max(self.captured))
         for index, bound in enumerate(self.sets[:used]):
             variant = ROTATION[index % len(ROTATION)]
             evidence.add(name, self.data.judge(read_back(bound.tensors, self.data.outputs), variant))

@@ -1,11 +1,31 @@
-"""The edges between calls of a captured chain: whether one call may overlap the next."""
+"""The edges of a captured graph: which node waits for which, and whether one call of a chain may overlap the next."""
 
 from collections.abc import Sequence
 from graphlib import TopologicalSorter
+from typing import Any
 
 from mkframe.graph.driver import check, driver
 
 FULL, PROGRAMMATIC = "full", "programmatic"
+
+Edge = tuple[int, int, bool]
+"""(from, to, programmatic): places of two nodes in the driver's list."""
+
+
+def read_edges(raw_graph: int) -> tuple[tuple[Any, ...], list[Edge]]:
+    """The nodes of a cudaGraph_t in the driver's order, and its edges."""
+    cu = driver()
+    graph = cu.CUgraph(raw_graph)
+    _, count = check(cu.cuGraphGetNodes(graph))
+    nodes = tuple(check(cu.cuGraphGetNodes(graph, count))[0]) if count else ()
+    *_, edge_count = check(cu.cuGraphGetEdges(graph))
+    sources, targets, data, _ = check(cu.cuGraphGetEdges(graph, edge_count)) if edge_count else ([], [], [], 0)
+    place = {int(node): index for index, node in enumerate(nodes)}
+    programmatic = cu.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.value
+    return nodes, [
+        (place[int(source)], place[int(target)], int(datum.type) == programmatic)
+        for source, target, datum in zip(sources, targets, data, strict=True)
+    ]
 
 
 def edges_between_calls(raw_graph: int, calls: int) -> str:
@@ -14,22 +34,11 @@ def edges_between_calls(raw_graph: int, calls: int) -> str:
 
     Raises RuntimeError where the nodes do not divide into equal calls, or where two calls are not connected.
     """
-    cu = driver()
-    graph = cu.CUgraph(raw_graph)
-    _, count = check(cu.cuGraphGetNodes(graph))
-    nodes, _ = check(cu.cuGraphGetNodes(graph, count))
-    *_, edge_count = check(cu.cuGraphGetEdges(graph))
-    sources, targets, data, _ = check(cu.cuGraphGetEdges(graph, edge_count)) if edge_count else ([], [], [], 0)
-    place = {int(node): index for index, node in enumerate(nodes)}
-    programmatic = cu.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.value
-    edges = [
-        (place[int(source)], place[int(target)], int(datum.type) == programmatic)
-        for source, target, datum in zip(sources, targets, data, strict=True)
-    ]
-    return weakest(edges, count, calls)
+    nodes, edges = read_edges(raw_graph)
+    return weakest(edges, len(nodes), calls)
 
 
-def weakest(edges: Sequence[tuple[int, int, bool]], nodes: int, calls: int) -> str:
+def weakest(edges: Sequence[Edge], nodes: int, calls: int) -> str:
     """The rule behind `edges_between_calls`, on plain data: edges are (from, to, programmatic) between nodes 0 to nodes - 1."""
     per_call, rest = divmod(nodes, calls)
     if rest or not per_call:
@@ -45,7 +54,7 @@ def weakest(edges: Sequence[tuple[int, int, bool]], nodes: int, calls: int) -> s
     return PROGRAMMATIC if any(any(kinds) for kinds in crossing.values()) else FULL
 
 
-def _in_order(edges: Sequence[tuple[int, int, bool]], nodes: int) -> list[int]:
+def _in_order(edges: Sequence[Edge], nodes: int) -> list[int]:
     """The nodes so that every edge leads forward: the driver lists them in no order that it promises."""
     after: dict[int, set[int]] = {node: set() for node in range(nodes)}
     for source, target, _ in edges:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from mkframe.model.device import ClockReading
+from mkframe.model.launch import LaunchRecord
 from mkframe.model.outcome import Outcome, Verdict
 from mkframe.model.precision import Precision
 
@@ -152,10 +153,21 @@ class Interval:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TwinRecord:
+    """The launch twin of a cell: its graph with every kernel replaced by an empty one of the same launch configuration, timed by
+    the same protocol right after the first block of each process. `stream_summary` is over the samples of all processes; null
+    where no twin could be timed, and `reason` says why."""
+
+    stream_summary: Summary | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CellRecord:
     """One cell of the plan, whatever became of it. `set` and `case` say where it stands in the plan (case counts from 0
-    inside its set). `checks` lists the comparisons that it went through. `nodes` are the kernels of the captured graph, by name;
-    `late_samples` counts samples whose launch the GPU reached before the host had finished enqueuing it (hold only)."""
+    inside its set). `checks` lists the comparisons that it went through. `nodes` are the nodes of the
+    captured graph, by name, `kernels` its launches in full; `late_samples` counts samples whose launch the GPU reached before the
+    host had finished enqueuing it (hold only)."""
 
     set: str
     case: int
@@ -176,6 +188,8 @@ class CellRecord:
     nodes: tuple[str, ...] | None = None
     late_samples: int | None = None
     interval: Interval | None = None
+    kernels: tuple[LaunchRecord, ...] | None = None
+    twin: TwinRecord | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

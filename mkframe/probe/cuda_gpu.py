@@ -108,7 +108,7 @@ class CudaGpu:
             for call in ordered:
                 call()
 
-        return _CudaChain(capture(enqueue, self._stream, names=False).replay if captured else enqueue)
+        return _CudaChain(capture(enqueue, self._stream, read=False).replay if captured else enqueue)
 
     def run(self, chain: Chain) -> None:
         with torch.cuda.stream(self._stream):

@@ -26,6 +26,7 @@ from mkframe.model.report import (
 )
 from mkframe.plugin.workload import Workload
 from mkframe.report import sentences
+from mkframe.report.twins import twin_record
 from mkframe.report.verdicts import verdicts
 from mkframe.run.ledger import CellState, Ledger
 from mkframe.run.messages import Hello
@@ -156,6 +157,8 @@ def _cell(ledger: Ledger, workload: Workload, step_ms: float | None, state: Cell
         nodes=None if ready is None else ready.nodes,
         late_samples=sum(late) if late else None,
         interval=interval,
+        kernels=None if ready is None else ready.kernels,
+        twin=twin_record(state.twins),
         facts=_facts(state),
     )
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from mkframe.errors import UnreadableError
 from mkframe.model.device import ClockReading
+from mkframe.model.launch import LaunchRecord
 from mkframe.model.outcome import Outcome
 from mkframe.model.report import CheckRecord
 from mkframe.run import messages as m
 
 JOURNALLED: Mapping[str, type[m.Event]] = {
-    kind.__name__: kind for kind in (m.Hello, m.CellReady, m.CellClosed, m.CellFailed, m.CaseReady, m.BlockDone, m.RoundDone)
+    kind.__name__: kind for kind in (m.Hello, m.CellReady, m.CellClosed, m.CellFailed, m.CaseReady, m.BlockDone, m.TwinDone, m.RoundDone)
 }
 """Events that make a difference to the report; the others only tell what goes on."""
 
@@ -92,6 +93,7 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "check": _optional(lambda value: CheckRecord(**value)),
     "checks": tuple,
     "nodes": _optional(tuple),
+    "kernels": _optional(lambda value: tuple(LaunchRecord.of(item) for item in value)),
     "before": lambda value: ClockReading(**value),
     "after": lambda value: ClockReading(**value),
     "round": _count,

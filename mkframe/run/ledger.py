@@ -24,7 +24,8 @@ class CellState:
     """One cell while it runs.
 
     `blocks` and `workers` by round: the samples, and the serial number of the worker that took them. `nodes` by worker,
-    since two processes may compile different kernels. `closed`: the output of its last timed call was checked.
+    since two processes may compile different kernels; `twins`, their launch twins, by worker too. `closed`: the output of
+    its last timed call was checked.
     """
 
     plan: CellPlan
@@ -37,6 +38,7 @@ class CellState:
     nodes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     blocks: dict[int, m.BlockDone] = field(default_factory=dict)
     workers: dict[int, int] = field(default_factory=dict)
+    twins: dict[int, m.TwinDone] = field(default_factory=dict)
     closed: bool = True
 
     @property
@@ -119,6 +121,8 @@ class Ledger:
                 state = self._cell(case, event.engine)
                 state.blocks[event.round], state.workers[event.round] = event, entry.worker
                 state.closed = False
+            case m.TwinDone() as event:
+                self._cell(case, event.engine).twins[entry.worker] = event
             case m.RoundDone() as event:
                 self.rounds.append(
                     RoundRecord(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mkframe.model.device import ClockReading
+from mkframe.model.launch import LaunchRecord
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import TimingPlan
 from mkframe.model.report import CheckRecord
@@ -47,7 +48,8 @@ class OpenCase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RoundRequest:
-    """Blocks of one round, in the order in which they are to run. Answered by a BlockDone or CellFailed for each, then RoundDone."""
+    """Blocks of one round, in the order in which they are to run. Answered by a BlockDone or CellFailed for each (and
+    after the first block of a graph form by its TwinDone), then RoundDone."""
 
     round: int
     engines: tuple[str, ...]
@@ -91,7 +93,7 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellReady:
-    """A cell passed its checks. Times in seconds; `nodes` are those of the captured graph."""
+    """A cell passed its checks. Times in seconds; `nodes` are those of the captured graph, `kernels` its launches."""
 
     engine: str
     check: CheckRecord | None
@@ -100,6 +102,7 @@ class CellReady:
     check_s: float
     capture_s: float | None
     nodes: tuple[str, ...] | None
+    kernels: tuple[LaunchRecord, ...] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -142,6 +145,15 @@ class BlockDone:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TwinDone:
+    """The launch twin of one engine's graph in this process: samples in ms, shape (samples,). Without any, `reason` says why."""
+
+    engine: str
+    stream_ms: Samples
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RoundDone:
     """A round is over; the clocks around it."""
 
@@ -164,4 +176,4 @@ class WorkerFailed:
 
 
 Request = OpenCase | RoundRequest | CloseCase | Stop
-Event = Hello | Stage | CellReady | CellClosed | CellFailed | CaseReady | BlockDone | RoundDone | CaseClosed | WorkerFailed
+Event = Hello | Stage | CellReady | CellClosed | CellFailed | CaseReady | BlockDone | TwinDone | RoundDone | CaseClosed | WorkerFailed

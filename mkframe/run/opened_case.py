@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import torch
 
 from mkframe import canonical
@@ -13,7 +14,7 @@ from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, Seal, bind_cell, check_after_timing, check_cell
 from mkframe.check.producer import check_producer
 from mkframe.check.rotation import OutOfReach, Overlapping, Rotation, inputs_of_set, sets_for
-from mkframe.errors import WorkloadError
+from mkframe.errors import RunError, WorkloadError
 from mkframe.model.outcome import Outcome
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import Role
@@ -30,6 +31,7 @@ from mkframe.timing.sampler import Subject, Timed
 _CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
 _LONGEST_REASON = 500
 _MOST_FACTS = 65_536
+_TWIN_SAMPLES = 20
 
 
 class DeviceLost(Exception):
@@ -43,6 +45,7 @@ class _Cell:
     seal: Seal
     rotation: Rotation | None = None
     timed: Timed | None = None
+    twin_due: bool = True
 
 
 class OpenedCase:
@@ -129,6 +132,7 @@ class OpenedCase:
                 check_s=check_s,
                 capture_s=bound.capture_s,
                 nodes=bound.nodes,
+                kernels=bound.kernels,
                 facts=_facts(cell),
             )
         )
@@ -150,6 +154,23 @@ class OpenedCase:
         block = timed.sample(self._timing.samples_per_round)
         self._cells[name].seal.check()  # now: the next engine would compute on what this one left
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
+        if self._cells[name].twin_due:
+            self._time_twin(name)
+
+    def _time_twin(self, name: str) -> None:
+        """Times the launch twin of a graph once, right after the first block of its cell. Without one the cell stands as it is."""
+        cell = self._cells[name]
+        cell.twin_due = False
+        assert cell.timed is not None, "a cell is opened before it is timed"
+        self._send(m.Stage(engine=name, doing="timing its launch twin"))
+        try:
+            twin = self._device.sampler.open_twin(_subject(cell), cell.timed)
+            if twin is None:
+                return
+            twin.warm_up(self._timing.warmups)
+            self._send(m.TwinDone(engine=name, stream_ms=twin.sample(_TWIN_SAMPLES).stream_ms))
+        except (RuntimeError, RunError) as error:
+            self._send(m.TwinDone(engine=name, stream_ms=np.empty(0), reason=storable(told(error))[:_LONGEST_REASON]))
 
     def _close_cell(self, name: str) -> None:
         cell = self._cells[name]
@@ -203,9 +224,11 @@ def _own_sources(engine: Engine) -> dict[str, str]:
 
 def _subject(cell: _Cell) -> Subject:
     """What the protocol sees of a cell."""
-    if cell.rotation is None:
-        return Subject(run=cell.bound.run)
-    return Subject(run=cell.bound.run, chain=cell.rotation.chain, sets=len(cell.rotation.sets))
+    bound, rotation = cell.bound, cell.rotation
+    if rotation is not None:
+        return Subject(run=bound.run, chain=rotation.chain, sets=len(rotation.sets), twin=lambda calls: rotation.twin(calls).replay)
+    graph = bound.graph
+    return Subject(run=bound.run, twin=None if graph is None else lambda calls: graph.twin().replay)
 
 
 def _facts(cell: _Cell) -> dict[str, Any]:

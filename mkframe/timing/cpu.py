@@ -19,6 +19,10 @@ class CpuPerCall:
     def open(self, subject: Subject) -> Timed:
         return _TimedCall(subject.run)
 
+    def open_twin(self, subject: Subject, timed: Timed) -> Timed | None:
+        """None: nothing is launched."""
+        return None
+
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         block = _TimedCall(_nothing).sample(count)
         return {("empty-call", "stream"): block.stream_ms, ("empty-call", "host"): block.host_ms}

@@ -29,9 +29,22 @@ class CudaSampler:
             short = Held(self._clock, subject.chain(plan.k1))
             k2 = longer_chain(short, plan.k1, subject.sets, plan.slope_us, _MOST_CALLS, plan.warmups)
             return Slope(short, Held(self._clock, subject.chain(k2)), plan.k1, k2, held=hold)
-        if plan.replays > 1:
-            return Divided(Held(self._clock, _repeated(subject.run, plan.replays)), plan.replays, held=hold)
-        return Divided(Held(self._clock, subject.run, self._evict), held=hold)
+        return self._divided(subject.run)
+
+    def open_twin(self, subject: Subject, timed: Timed) -> Timed | None:
+        """Raises RuntimeError where the driver refuses to copy the graph."""
+        plan, hold = self._plan, self._clock.hold
+        if subject.twin is None:
+            return None
+        if plan.chained:
+            k1, k2 = int(timed.facts["k1"]), int(timed.facts["k2"])
+            return Slope(Held(self._clock, subject.twin(k1)), Held(self._clock, subject.twin(k2)), k1, k2, held=hold)
+        return self._divided(subject.twin(1))
+
+    def _divided(self, call: Call) -> Divided:
+        if self._plan.replays > 1:
+            return Divided(Held(self._clock, _repeated(call, self._plan.replays)), self._plan.replays, held=self._clock.hold)
+        return Divided(Held(self._clock, call, self._evict), held=self._clock.hold)
 
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         """The event pair around nothing, around an empty kernel, and around a graph of one; per empty kernel in a chain, by slope."""
@@ -52,7 +65,7 @@ class CudaSampler:
 
     def _empty_slope(self) -> Timed:
         k1, k2 = self._plan.k1, self._plan.k1 + 400
-        chains = [capture(_repeated(_empty_kernel, k), self._clock.stream, names=False).replay for k in (k1, k2)]
+        chains = [capture(_repeated(_empty_kernel, k), self._clock.stream, read=False).replay for k in (k1, k2)]
         return Slope(Held(self._clock, chains[0]), Held(self._clock, chains[1]), k1, k2, held=self._clock.hold)
 
     def step_ms(self) -> float | None:

@@ -14,12 +14,14 @@ class Subject:
     """One cell, as a protocol sees it.
 
     `run` is one call (for a graph form: one replay). `chain(k)` captures k calls in a row, rotating over `sets` sets of
-    buffers, and returns the replay; None where the protocol needs no chain.
+    buffers, and returns the replay; None where the protocol needs no chain. `twin(k)` returns the replay of the launch twin
+    of that chain, or of one call where there is no chain; None for what is no graph.
     """
 
     run: Call
     chain: Callable[[int], Call] | None = None
     sets: int = 1
+    twin: Callable[[int], Call] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +54,9 @@ class Sampler(Protocol):
 
     def open(self, subject: Subject) -> Timed:
         """Captures and calibrates what the protocol needs for one cell."""
+
+    def open_twin(self, subject: Subject, timed: Timed) -> Timed | None:
+        """The launch twin of an opened cell under the same protocol, with chains of the same lengths. None for what is no graph."""
 
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         """What the clocks read around nothing, and around next to nothing: (name, "stream" or "host") -> samples in ms."""

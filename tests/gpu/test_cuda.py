@@ -166,3 +166,21 @@ def test_calls_may_overlap_only_where_the_engine_says_so(run_cli: Any, tmp_path:
     assert all(cell["outcome"] == "rejected" and cell["reason"].startswith("edges") for cell in cells["overlapping-graph"]), cells
     edges = {cell["engine"]: cell["facts"].get("edges") for cell in document_of(tmp_path)["mkframe"]["cells"]}
     assert (edges["patient-graph"], edges["nodes-graph"]) == ("programmatic", "full")
+
+
+@pytest.mark.parametrize("protocol", ["per_call", "replay", "unrolled", "cold"])
+def test_a_graph_is_read_back_and_has_a_launch_twin(run_cli: Any, tmp_path: Path, protocol: str) -> None:
+    cells = run(run_cli, "nodes-graph", "torch-cublas-graph", "patient-graph", timing=(f"timing={protocol}",))
+    assert all(cell["outcome"] == "passed" for found in cells.values() for cell in found), cells
+    for cell in document_of(tmp_path)["mkframe"]["cells"]:
+        case, twin = cell["shape"], cell["twin"]
+        assert twin["reason"] is None, cell
+        assert twin["stream_summary"]["count"] == 20
+        own = cell["interval"]["low_ms"]
+        assert 0.2e-3 < twin["stream_summary"]["p50_ms"] < own, cell
+        assert [launch["name"] for launch in cell["kernels"]] == [name for name in cell["nodes"] if name not in ("memset", "memcpy")]
+        if cell["engine"] == "nodes-graph":
+            (launch,) = cell["kernels"]
+            assert (launch["grid"], launch["block"], launch["cluster"]) == ([case["rows"], 1, 1], [128, 1, 1], [1, 1, 1])
+            assert (launch["shared_bytes"], launch["cooperative"], launch["local_bytes"]) == (4 * case["hidden"], False, 0)
+            assert 8 <= launch["registers"] <= 255

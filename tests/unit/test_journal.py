@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from mkframe.errors import UnreadableError
 from mkframe.model.device import ClockReading
+from mkframe.model.launch import LaunchRecord
 from mkframe.model.outcome import Outcome
 from mkframe.model.report import CheckRecord
 from mkframe.run import messages as m
@@ -36,6 +37,18 @@ readings = st.builds(
     ClockReading, sm_clock_mhz=st.none() | finite, power_w=st.none() | finite, throttle_reasons=st.none() | st.integers(0, 9)
 )
 names = st.lists(text, max_size=3).map(tuple)
+extents = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
+launches = st.builds(
+    LaunchRecord,
+    name=text,
+    grid=extents,
+    block=extents,
+    cluster=extents,
+    shared_bytes=st.integers(0, 9),
+    cooperative=st.booleans(),
+    registers=st.integers(0, 255),
+    local_bytes=st.integers(0, 9),
+)
 EVENTS: dict[str, st.SearchStrategy[Any]] = {
     "Hello": st.builds(
         m.Hello,
@@ -58,6 +71,7 @@ EVENTS: dict[str, st.SearchStrategy[Any]] = {
         check_s=finite,
         capture_s=st.none() | finite,
         nodes=st.none() | names,
+        kernels=st.none() | st.lists(launches, max_size=2).map(tuple),
         facts=st.dictionaries(text, st.none() | text | st.integers() | st.booleans(), max_size=3),
     ),
     "CellClosed": st.builds(m.CellClosed, engine=text, check=st.none() | checks, checks=names),
@@ -68,6 +82,7 @@ EVENTS: dict[str, st.SearchStrategy[Any]] = {
     "BlockDone": st.builds(
         m.BlockDone, engine=text, round=st.integers(0, 99), stream_ms=samples, host_ms=samples, late=st.none() | st.integers(0, 9)
     ),
+    "TwinDone": st.builds(m.TwinDone, engine=text, stream_ms=samples | st.just(np.empty(0)), reason=st.none() | text),
     "RoundDone": st.builds(m.RoundDone, round=st.integers(0, 99), before=readings, after=readings),
 }
 entries = st.builds(
