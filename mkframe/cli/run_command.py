@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +99,7 @@ class _RunCommand:
             self.tell(note)  # not before: a mistake of the user is one line and nothing else
         if not any(case.runnable for case in plan.cases):
             _give_back(folder)
-            raise RunError(f"every cell is unsupported, so there is nothing to report: {_reasons(plan)}")
+            raise _nothing_to_report((cell.engine.id, cell.unsupported) for _, cell in plan.cells())
         try:
             ledger = new_ledger(plan)
             journal = Journal(folder)
@@ -130,7 +130,8 @@ class _RunCommand:
                 raise UnreadableError(
                     f"{error}; what was measured is in the journal: resume={_relative(folder)} writes the report"
                 ) from error
-        assert written is not None, "a plan with a runnable cell leaves a report"
+        if written is None:  # the workers found out what the plan could not know
+            raise _nothing_to_report((state.plan.engine.id, state.reason) for state in ledger.cells.values())
         remember(written.report.document())
         code = exit_code(ledger)
         try:
@@ -196,10 +197,11 @@ def _summary(ledger: Ledger, folder: Path) -> str | None:
     return f"{len(failed)} of {len(ledger.cells)} cells did not pass: {engine} on {name}[{case}]: {outcome}{more}"
 
 
-def _reasons(plan: RunPlan) -> str:
-    reasons = list(dict.fromkeys(f"{cell.engine.id}: {cell.unsupported}" for _, cell in plan.cells()))
+def _nothing_to_report(cells: Iterable[tuple[str, str | None]]) -> RunError:
+    """`cells`: engines with the reason why they are unsupported."""
+    reasons = list(dict.fromkeys(f"{engine}: {reason}" for engine, reason in cells))
     more = f"; and {len(reasons) - _SHOWN_REASONS} more" if len(reasons) > _SHOWN_REASONS else ""
-    return "; ".join(reasons[:_SHOWN_REASONS]) + more
+    return RunError(f"every cell is unsupported, so there is nothing to report: {'; '.join(reasons[:_SHOWN_REASONS])}{more}")
 
 
 def _cells(document: dict[str, object]) -> list[dict[str, object]]:

@@ -168,9 +168,17 @@ def test_calls_may_overlap_only_where_the_engine_says_so(run_cli: Any, tmp_path:
     assert (edges["patient-graph"], edges["nodes-graph"]) == ("programmatic", "full")
 
 
+def test_a_shape_too_small_to_leave_l2_says_so(run_cli: Any) -> None:
+    result = run_cli("engine=torch-cublas-graph", *SHORT, CASES, "timing=cold", "timing.processes=1", "timing.rounds=2")
+    assert result.returncode == 1
+    assert "every cell is unsupported" in result.stderr
+    assert "use timing.method=evict" in result.stderr
+
+
 @pytest.mark.parametrize("protocol", ["per_call", "replay", "unrolled", "cold"])
 def test_a_graph_is_read_back_and_has_a_launch_twin(run_cli: Any, tmp_path: Path, protocol: str) -> None:
-    cells = run(run_cli, "nodes-graph", "torch-cublas-graph", "patient-graph", timing=(f"timing={protocol}",))
+    method = ("timing.method=evict",) if protocol == "cold" else ()
+    cells = run(run_cli, "nodes-graph", "torch-cublas-graph", "patient-graph", timing=(f"timing={protocol}", *method))
     assert all(cell["outcome"] == "passed" for found in cells.values() for cell in found), cells
     for cell in document_of(tmp_path)["mkframe"]["cells"]:
         case, twin = cell["shape"], cell["twin"]
