@@ -6,6 +6,7 @@ from typing import Any
 
 from mkframe.model.device import Device
 from mkframe.model.precision import Precision
+from mkframe.model.report import CostRecord
 
 GRAPH_SUFFIX = "-graph"
 
@@ -81,13 +82,14 @@ class CellPlan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CasePlan:
-    """One shape of one set, with its cells. `index` counts inside the set."""
+    """One shape of one set, with its cells. `index` counts inside the set; `cost` is the least that a call must move and compute."""
 
     set: str
     index: int
     seed: int
     case: Any
     shape: Mapping[str, int]
+    cost: CostRecord
     cells: tuple[CellPlan, ...]
 
     @property

@@ -10,14 +10,16 @@ from mkframe.errors import ConfigError
 from mkframe.model.device import Device
 from mkframe.model.plan import CasePlan, CellPlan, RunPlan
 from mkframe.model.precision import Precision
+from mkframe.model.report import CostRecord
 from mkframe.plan import memory
 from mkframe.plan.budget import rounds_within
-from mkframe.plan.engines import Selected, select, unsupported
+from mkframe.plan.engines import Selected, answer, select, unsupported
 from mkframe.plan.estimate import estimate
 from mkframe.plan.history import load_history
 from mkframe.plan.host import measure_host
 from mkframe.plan.shapes import ShapeSet, iterate, shape_of, shape_sets
 from mkframe.plan.timing import timing_plan
+from mkframe.plugin.answers import check_cost
 from mkframe.plugin.registry import Registry, choices
 from mkframe.plugin.workload import Workload
 
@@ -97,5 +99,12 @@ def _case(
         seed=shape_set.seed,
         case=case,
         shape=shape_of(workload, case),
+        cost=_cost(workload, case, precision),
         cells=tuple(CellPlan(engine=item.plan, unsupported=reason) for item, reason in zip(engines, reasons, strict=True)),
     )
+
+
+def _cost(workload: Workload, case: Any, precision: Precision) -> CostRecord:
+    """Asked before anything runs: whether a time is possible is decided by it, and on resume too."""
+    cost = answer(f"workload {workload.id}: cost()", check_cost, workload.cost, case, precision)
+    return CostRecord(bytes=cost.bytes, flops=cost.flops)

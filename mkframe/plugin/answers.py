@@ -45,11 +45,13 @@ def check_reason(found: Any) -> str | None:
 
 
 def check_cost(found: Any) -> Cost:
-    """Of `cost`: two integers that are not negative."""
+    """Of `cost`: two integers from 0 to 2^63 - 1."""
     if not isinstance(found, Cost):
         raise ContractBreach(f"must return a Cost, not {shown(found)}")
     for name in ("bytes", "flops"):
         _check_count(name, getattr(found, name))
+        if getattr(found, name) >= 2**63:
+            raise ContractBreach(f"gives {name} {shown(getattr(found, name))}; it must be below 2^63")
     return found
 
 
