@@ -28,7 +28,7 @@ RUN = (
     "--quiet",
 )
 BLOCKS = 3 * 2 * 6
-TIMES = ("interval", "bind_s", "check_s", "capture_s", "late_samples")
+TIMES = ("interval", "rates", "bind_s", "check_s", "capture_s", "late_samples")
 ORPHAN_S = 10.0
 
 

@@ -24,6 +24,7 @@ from mkframe.plan.history import load_history, remember
 from mkframe.plan.host import measure_host
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry
+from mkframe.probe.cards import identity, load_card
 from mkframe.report.table import table_of
 from mkframe.report.write import Written, write_report
 from mkframe.run.coordinator import new_ledger, run_plan
@@ -125,7 +126,7 @@ class _RunCommand:
             if not ledger.hellos:
                 raise RunError(f"the run ended before anything was measured: {ledger.stopped}")
             try:
-                written = write_report(folder, ledger, self._registry.workload(ledger.plan.workload))
+                written = write_report(folder, ledger, load_card(*identity(ledger.plan.device)))
             except UnreadableError as error:
                 raise UnreadableError(
                     f"{error}; what was measured is in the journal: resume={_relative(folder)} writes the report"

@@ -51,10 +51,12 @@ def _document(path: str) -> dict[str, Any]:
     if isinstance(data, Finding):
         raise UnreadableError(f"{path}: {data.message}")
     parsed = parse(data)
-    result = check_document(parsed.document) if not parsed.faults else None
-    if result is not None and result.ok and result.format == "comparison":
-        document: dict[str, Any] = parsed.document
-        return document
-    findings = parsed.faults if result is None else result.findings
-    first = findings[0].message if findings else "it is an energy report"
-    raise UnreadableError(f"{path} is no valid comparison report: {first}; see python -m mkframe validate {path}")
+    first = parsed.faults[0] if parsed.faults else None
+    if first is None:
+        result = check_document(parsed.document)
+        if result.ok and result.format == "comparison":
+            document: dict[str, Any] = parsed.document
+            return document
+        first = result.first_error
+    why = "it is an energy report" if first is None else first.message
+    raise UnreadableError(f"{path} is no valid comparison report: {why}; see python -m mkframe validate {path}")

@@ -95,14 +95,14 @@ def load(path: str | Path) -> Report:
     if isinstance(data, Finding):
         raise UnreadableError(f"{shown(str(path))}: {data.message}")
     parsed = parse(data)
-    findings = parsed.faults
-    if not findings:
+    first = parsed.faults[0] if parsed.faults else None
+    if first is None:
         result = check_document(parsed.document)
         if result.ok and result.format == "comparison":
             return _report(Path(path), sha256(data), parsed.document)
-        findings = result.findings
-    first = findings[0].message if findings else "it is an energy report"
-    raise UnreadableError(printable(f"{shown(str(path))} is no valid comparison report: {first}; see python -m mkframe validate"))
+        first = result.first_error
+    why = "it is an energy report" if first is None else first.message
+    raise UnreadableError(printable(f"{shown(str(path))} is no valid comparison report: {why}; see python -m mkframe validate"))
 
 
 def _report(path: Path, digest: str, document: Document) -> Report:

@@ -11,6 +11,7 @@ from typing import Any
 from mkframe.model.device import ClockReading
 from mkframe.model.launch import LaunchRecord
 from mkframe.model.outcome import Outcome, Verdict
+from mkframe.model.peaks import PeaksRecord, RatesRecord
 from mkframe.model.precision import Precision
 
 FORMAT = "comparison/1"
@@ -61,6 +62,7 @@ class DeviceRecord:
     cuda: str | None
     threads: int | None
     card: str | None
+    peaks: PeaksRecord | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,6 +184,7 @@ class CellRecord:
     check: CheckRecord | None = None
     checks: tuple[str, ...] = ()
     cost: CostRecord | None = None
+    rates: RatesRecord | None = None
     bind_s: float | None = None
     check_s: float | None = None
     capture_s: float | None = None

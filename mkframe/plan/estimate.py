@@ -13,6 +13,7 @@ from typing import Any
 
 from mkframe.model.plan import CasePlan, CellPlan, RunPlan, TimingPlan
 from mkframe.model.tensors import Role
+from mkframe.peaks import flops_of
 from mkframe.plan.engines import asked
 from mkframe.plan.history import History, Seen, key_of
 from mkframe.plan.host import HostRates
@@ -207,8 +208,8 @@ class _Model:
         if self._plan.device.kind == "cpu":
             flops_per_s = _SHARE_OF_HOST * self._host.flops_per_s
         if card is not None:
-            peaks = {"exact": card.fp16_flops if self._plan.precision.input != "float32" else card.fp32_flops, "tf32": card.tf32_flops}
-            flops_per_s = _SHARE_OF_PEAK * peaks[self._plan.precision.products]
+            peak = flops_of(self._plan.precision, card)
+            flops_per_s = flops_per_s if peak is None else _SHARE_OF_PEAK * peak
             bytes_per_s = _SHARE_OF_PEAK * card.memory_bytes_per_s
         return defaults.launch_s + max(cost.flops / flops_per_s, cost.bytes / bytes_per_s)
 

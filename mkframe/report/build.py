@@ -7,13 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from mkframe import __version__, canonical, stats
+from mkframe import __version__, canonical, peaks, stats
+from mkframe.model.device_card import MeasuredCard
 from mkframe.model.outcome import Outcome
+from mkframe.model.peaks import PeaksRecord
 from mkframe.model.report import (
     CaseResult,
     CellRecord,
     ComparisonReport,
-    CostRecord,
     DeviceRecord,
     EnergyRecord,
     EngineResult,
@@ -24,12 +25,11 @@ from mkframe.model.report import (
     SamplesRecord,
     TimingRecord,
 )
-from mkframe.plugin.workload import Workload
 from mkframe.report import sentences
+from mkframe.report.peaks import peaks_of
 from mkframe.report.twins import twin_record
 from mkframe.report.verdicts import verdicts
 from mkframe.run.ledger import CellState, Ledger
-from mkframe.run.messages import Hello
 
 CHANGED_INPUT = ("input negated", "input fresh")
 """The checks that make `replay_changed_input` true."""
@@ -37,18 +37,19 @@ _STEP_SAMPLES = 100_000
 """How many samples the step of the event clock is told from."""
 
 
-def build_report(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> ComparisonReport | None:
-    """The report of everything that finished, or None where no cell is left to report (all unsupported)."""
+def build_report(ledger: Ledger, samples: SamplesRecord, measured: MeasuredCard | None) -> ComparisonReport | None:
+    """The report of everything that finished, or None where no cell is left to report (all unsupported). `measured` is the device's
+    measured card, None where it was never probed."""
     sets = _sets(ledger)
     if not sets:
         return None
-    block = _block(ledger, workload, samples)
+    block = _block(ledger, samples, measured)
     plan = ledger.plan
     return ComparisonReport(
         recorded_on=datetime.now(UTC).date().isoformat(),
         device=plan.device.name,
         precision=plan.precision.describe(),
-        packages={"mkframe": __version__, **_hello(ledger).packages},
+        packages={"mkframe": __version__, **ledger.hello.packages},
         timing=plan.timing.protocol,
         rounds=plan.timing.rounds,
         samples_per_round=plan.timing.samples_per_round,
@@ -86,8 +87,9 @@ def _result(ledger: Ledger, state: CellState) -> EngineResult:
     )
 
 
-def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> FrameworkBlock:
+def _block(ledger: Ledger, samples: SamplesRecord, measured: MeasuredCard | None) -> FrameworkBlock:
     plan = ledger.plan
+    device = _device(ledger, peaks_of(ledger.datasheet, plan.precision, measured))
     round_process = tuple(plan.timing.process_of(r) for r in range(plan.timing.rounds))
     step_ms = _step_ms(ledger)
     outcomes = set(ledger.outcomes().values())
@@ -95,7 +97,7 @@ def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> Framew
         version=__version__,
         workload=plan.workload,
         precision=plan.precision,
-        device=_device(ledger),
+        device=device,
         environment=EnvironmentRecord(
             python=platform.python_version(), platform=f"{platform.system()} {platform.machine()}", source_dirty=ledger.source.dirty
         ),
@@ -116,14 +118,14 @@ def _block(ledger: Ledger, workload: Workload, samples: SamplesRecord) -> Framew
         ),
         energy=EnergyRecord(),
         samples=samples,
-        cells=tuple(map(partial(_cell, ledger, workload, step_ms), ledger.cells.values())),
+        cells=tuple(map(partial(_cell, ledger, device.peaks, step_ms), ledger.cells.values())),
         rounds=tuple(ledger.rounds),
         verdicts=verdicts(ledger, step_ms),
         incomplete=ledger.stopped is not None or Outcome.INCOMPLETE in outcomes,
     )
 
 
-def _cell(ledger: Ledger, workload: Workload, step_ms: float | None, state: CellState) -> CellRecord:
+def _cell(ledger: Ledger, known: PeaksRecord | None, step_ms: float | None, state: CellState) -> CellRecord:
     engine, ready = state.plan.engine, state.ready
     outcome = ledger.outcome(state)
     reason = state.reason
@@ -131,11 +133,13 @@ def _cell(ledger: Ledger, workload: Workload, step_ms: float | None, state: Cell
         reason = f"{len(state.blocks)} of {ledger.plan.timing.rounds} rounds were measured: {ledger.stopped}"
     if outcome is Outcome.UNSTABLE:
         reason = "; ".join(ledger.instability(state))
-    interval = None
+    if outcome is Outcome.REJECTED:
+        reason = state.reason or ledger.impossibility(state)
+    interval = rates = None
     if outcome is Outcome.PASSED:
+        rates = peaks.rates(ledger.claim(state), known)
         low, high = stats.median_interval(state.samples()[0], state.round_workers(), step_ms, len(state.key[2]))
         interval = Interval(low_ms=low, high_ms=high)
-    cost = None if outcome is Outcome.UNSUPPORTED else workload.cost(state.case.case, ledger.plan.precision)
     late = [block.late for block in state.blocks.values() if block.late is not None]
     return CellRecord(
         set=state.case.set,
@@ -150,7 +154,8 @@ def _cell(ledger: Ledger, workload: Workload, step_ms: float | None, state: Cell
         reason=reason,
         check=state.check,
         checks=state.checks,
-        cost=None if cost is None else CostRecord(bytes=cost.bytes, flops=cost.flops),
+        cost=None if outcome is Outcome.UNSUPPORTED else state.case.cost,
+        rates=rates,
         bind_s=None if ready is None else ready.bind_s,
         check_s=None if ready is None else ready.check_s,
         capture_s=None if ready is None else ready.capture_s,
@@ -171,12 +176,8 @@ def _facts(state: CellState) -> Mapping[str, object]:
     return {**facts, "nodes_of_other_processes": other} if other else facts
 
 
-def _hello(ledger: Ledger) -> Hello:
-    return next(iter(ledger.hellos.values()))
-
-
-def _device(ledger: Ledger) -> DeviceRecord:
-    device, hello = ledger.plan.device, _hello(ledger)
+def _device(ledger: Ledger, known: PeaksRecord | None) -> DeviceRecord:
+    device, hello, card = ledger.plan.device, ledger.hello, ledger.datasheet
     return DeviceRecord(
         kind=device.kind,
         name=device.name,
@@ -188,7 +189,8 @@ def _device(ledger: Ledger) -> DeviceRecord:
         driver=device.driver,
         cuda=hello.cuda,
         threads=hello.threads,
-        card=None if device.card is None else device.card.id,
+        card=None if card is None else card.id,
+        peaks=known,
     )
 
 
@@ -202,7 +204,7 @@ def _floors(ledger: Ledger) -> tuple[FloorRecord, ...]:
 
 def _step_ms(ledger: Ledger) -> float | None:
     """The step of the stream clock: what the sampler says, else what the samples of all engines show."""
-    told = _hello(ledger).step_ms
+    told = ledger.hello.step_ms
     if told is not None:
         return told
     streams = [block.stream_ms for state in ledger.cells.values() for block in state.blocks.values()]

@@ -76,6 +76,18 @@ def cache(block: FrameworkBlock) -> str:
     return "Every call reads the same buffers: caches are warm, and no rate here is a memory bandwidth."
 
 
+def above_peak(block: FrameworkBlock) -> str | None:
+    """Rates above what reading memory reached on this device, where caches were cold by rotation."""
+    above = {f"{c.engine} on {c.set}[{c.case}]": c.rates.read_share for c in block.cells if c.rates and (c.rates.read_share or 0.0) > 1.0}
+    if not above:
+        return None
+    worst = max(above, key=lambda name: above[name] or 0.0)
+    return (
+        f"{len(above)} cells move bytes faster than the read peak measured on this device, {worst} by a factor of {above[worst]:.3f}: "
+        "probe the device again, or look for bytes that never came from memory."
+    )
+
+
 def assessment(block: FrameworkBlock) -> str | None:
     if "assessment" not in block.seeds:
         return None
@@ -125,6 +137,7 @@ LIMITATIONS: tuple[Rule, ...] = (
     late,
     processes,
     cache,
+    above_peak,
     assessment,
     schedules,
     control,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from mkframe import canonical
 from mkframe.errors import RunError
+from mkframe.model.device_card import MeasuredCard
 from mkframe.model.report import ComparisonReport
-from mkframe.plugin.workload import Workload
 from mkframe.report.build import build_report
 from mkframe.report.samples import pack
 from mkframe.run.ledger import Ledger
@@ -23,20 +23,20 @@ class Written:
     report: ComparisonReport
 
 
-def write_report(folder: Path, ledger: Ledger, workload: Workload) -> Written | None:
-    """Writes samples and report into `folder`; None where no cell is left to report.
+def write_report(folder: Path, ledger: Ledger, measured: MeasuredCard | None) -> Written | None:
+    """Writes samples and report into `folder`; None where no cell is left to report. `measured` is the device's measured card.
 
     Raises RunError where our own report breaks its schema, UnreadableError where the folder cannot be written.
     """
     samples, data = pack(ledger)
-    report = build_report(ledger, workload, samples)
+    report = build_report(ledger, samples, measured)
     if report is None:
         return None
     canonical.write_atomically(folder / samples.file, data)  # first: whatever is wrong with the report, the samples are kept
     document = report.document()
     result = check_document(document)
-    if not result.ok:
-        first = result.findings[0]
+    first = result.first_error
+    if first is not None:
         raise RunError(f"the report breaks its own schema at {first.pointer}: {first.message}; every sample is in {folder / samples.file}")
     path = folder / NAME
     canonical.write_atomically(path, canonical.dumps(document).encode())

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mkframe import peaks, stats
+from mkframe.model.device import DeviceCard
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import CasePlan, CellPlan, RunPlan
 from mkframe.model.report import CheckRecord, RoundRecord
@@ -152,7 +154,38 @@ class Ledger:
             return state.failure
         if not state.closed or len(state.blocks) < self.plan.timing.rounds:
             return Outcome.INCOMPLETE
+        if self.impossibility(state) is not None:
+            return Outcome.REJECTED
         return Outcome.UNSTABLE if self.instability(state) else Outcome.PASSED
+
+    def impossibility(self, state: CellState) -> str | None:
+        """Why the median of a cell cannot be true of this device: one clause, or None."""
+        card, plan = self.datasheet, self.plan
+        if card is None or not state.blocks:
+            return None
+        return peaks.impossible(self.claim(state), peaks.datasheet_peaks(plan.precision, card), card.id, plan.precision.id)
+
+    def claim(self, state: CellState) -> peaks.Claim:
+        """What the samples of a cell say that its device has done."""
+        cost, timing = state.case.cost, self.plan.timing
+        return peaks.Claim(
+            bytes=cost.bytes,
+            flops=cost.flops,
+            p50_ms=stats.summarize(state.samples()[0]).p50_ms,
+            rotated=peaks.is_rotated(timing.cache_state, timing.method),
+            l2_bytes=self.hello.l2_bytes,
+        )
+
+    @property
+    def hello(self) -> m.Hello:
+        """What the first worker saw of the device; every other one saw the same. Raises StopIteration before there was one."""
+        return next(iter(self.hellos.values()))
+
+    @property
+    def datasheet(self) -> DeviceCard | None:
+        """The card of the device, unless it was found by name alone and has another number of multiprocessors."""
+        card = self.plan.device.card
+        return None if card is None or self.hello.multiprocessors != card.multiprocessors else card
 
     def instability(self, state: CellState) -> list[str]:
         """Why rounds of this cell cannot be trusted, one clause each."""

@@ -44,7 +44,11 @@ class Result:
     @property
     def ok(self) -> bool:
         """True where nothing is an error."""
-        return self.format is not None and all(f.severity is not Severity.ERROR for f in self.findings)
+        return self.format is not None and self.first_error is None
+
+    @property
+    def first_error(self) -> Finding | None:
+        return next((f for f in self.findings if f.severity is Severity.ERROR), None)
 
     @property
     def exit_code(self) -> int:
@@ -62,6 +66,11 @@ class Result:
 def error(rule: str, message: str, path: Iterable[str | int] = ()) -> Finding:
     """A finding of severity ERROR at `path`, the keys and indices that lead to it."""
     return Finding(severity=Severity.ERROR, rule=rule, pointer=pointer(path), message=message)
+
+
+def warning(rule: str, message: str, path: Iterable[str | int] = ()) -> Finding:
+    """A finding of severity WARNING at `path`."""
+    return Finding(severity=Severity.WARNING, rule=rule, pointer=pointer(path), message=message)
 
 
 def pointer(path: Iterable[str | int]) -> str:

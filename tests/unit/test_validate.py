@@ -13,6 +13,7 @@ import pytest
 from mkframe.canonical import dumps, sha256
 from mkframe.model.device import ClockReading
 from mkframe.model.outcome import Outcome, Verdict
+from mkframe.model.peaks import DatasheetPeaks, MeasuredPeaks, PeaksRecord, RatesRecord
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.report import (
     CaseResult,
@@ -145,6 +146,7 @@ def _report() -> ComparisonReport:
         check=CheckRecord(max_abs_error=1e-7, mean_abs_error=1e-8, violations=0, elements=32, rtol=3e-4, atol=3e-4, rounding_rows=0),
         checks=("changed input",),
         cost=CostRecord(bytes=1000, flops=2000),
+        rates=RatesRecord(bytes_per_s=4e6, flops_per_s=8e6, compute_share=None, memory_share=None, read_share=None),
         bind_s=0.1,
         check_s=0.2,
         capture_s=0.3,
@@ -181,6 +183,10 @@ def _report() -> ComparisonReport:
             cuda=None,
             threads=2,
             card=None,
+            peaks=PeaksRecord(
+                datasheet=DatasheetPeaks(memory_bytes_per_s=1e9, flops_per_s=None, source="a sheet"),
+                measured=MeasuredPeaks(card_sha256=HASH, driver=None, read_bytes_per_s=9e8, write_bytes_per_s=8e8, copy_bytes_per_s=None),
+            ),
         ),
         environment=EnvironmentRecord(python="3.11.9", platform="Linux x86_64", source_dirty=None),
         config={"shape": {"smoke": {"cases": [shape]}}},
@@ -273,7 +279,7 @@ CLOSED = [place for place in _objects(OURS["mkframe"], "/mkframe") if not any(f"
 
 
 def test_the_closed_objects_of_our_block_are_found() -> None:
-    assert len(CLOSED) == 18, CLOSED
+    assert len(CLOSED) == 22, CLOSED
     assert "/mkframe/timing/floors/0/summary" in CLOSED
 
 
@@ -291,7 +297,7 @@ def _younger_keys(node: Any) -> set[str]:
 
 def test_every_key_of_our_block_is_required_but_those_that_older_reports_lack() -> None:
     younger = _younger_keys(schema("comparison"))
-    assert younger == {"other_processes", "kernels", "twin"}
+    assert younger == {"other_processes", "kernels", "twin", "peaks", "rates"}
     for place in CLOSED:
         node: Any = OURS
         for token in place.split("/")[1:]:
