@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from mkframe.config.device_cards import check_card
 from mkframe.config.nodes import Config
 from mkframe.config.typed import typed
 from mkframe.errors import ConfigError, SelectionError
@@ -15,7 +16,7 @@ _PRODUCTS = ("exact", "tf32")
 
 
 def config_of(container: Mapping[str, Any], registry: Registry, plugin_paths: Sequence[str] = ()) -> Config:
-    """Types, the contract of the precision, and empty selections. Raises ConfigError or SelectionError.
+    """Types, the contract of the precision, the rates of a card, and empty selections. Raises ConfigError or SelectionError.
 
     `plugin_paths` are the folders that were really read; a configuration file that names others is refused, because
     plugins are loaded before it is.
@@ -27,6 +28,8 @@ def config_of(container: Mapping[str, Any], registry: Registry, plugin_paths: Se
     _check_selected("engine", config.engine, registry.engine_ids(config.workload.id))
     _check_selected("shape", config.shape, ())
     check_precision(config.precision)
+    if config.device.card is not None:
+        check_card(config.device.card)
     return replace(config, plugin_path=tuple(plugin_paths))
 
 

@@ -9,6 +9,7 @@ class Device:
 
     `kind` is "cpu" or "cuda". `index` and `uuid` are the driver's (NVML order). `compute_capability` is "9.0" and
     the like. `memory_bytes` is the board's memory, or the machine's on a CPU. `threads` is what torch may use on a CPU.
+    `card` is the datasheet that the configuration names, or the one that ships for a device of this name.
     """
 
     kind: str

@@ -4,11 +4,12 @@ import os
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from mkframe.config.device_cards import shipped_card
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import ConfigError, DeviceError
 from mkframe.model.device import Device, DeviceCard
@@ -108,9 +109,10 @@ def _picked(boards: tuple[Board, ...], config: DeviceConfig) -> Board:
 
 
 def _checked(device: Device, card: DeviceCard | None) -> Device:
-    """The device with its card, or a DeviceError where it is another one. The worker checks the number of SMs."""
+    """The device with its card, or a DeviceError where it is another one. Where none was asked for, the one that ships for a device of
+    this name, if any. The number of SMs shows in the worker only."""
     if card is None:
-        return device
+        return device if device.kind == "cpu" else replace(device, card=shipped_card(device.name, device.compute_capability))
     found = (device.name, device.compute_capability)
     if found != (card.name, card.compute_capability):
         capability = f" (compute capability {device.compute_capability})" if device.compute_capability else ""
@@ -118,7 +120,7 @@ def _checked(device: Device, card: DeviceCard | None) -> Device:
             f"device={card.id}: expects {card.name} (compute capability {card.compute_capability}), and this is {device.name}{capability}; "
             "use device=auto, or the card of this device"
         )
-    return Device(**{name: getattr(device, name) for name in Device.__slots__ if name != "card"}, card=card)
+    return replace(device, card=card)
 
 
 def _cpu_name() -> str:

@@ -57,6 +57,17 @@ def rotated(engines: list[str], round_index: int) -> list[str]:
     return engines[shift:] + engines[:shift]
 
 
+def check_card(plan: RunPlan, hello: m.Hello) -> None:
+    """Raises DeviceError where the configuration asks for another device. A card that was found by name asks for nothing."""
+    card = plan.device.card
+    asked_for = plan.config["device"]["card"] is not None
+    if card is not None and asked_for and hello.multiprocessors != card.multiprocessors:
+        raise DeviceError(
+            f"device: card {card.id} has {card.multiprocessors} multiprocessors, "
+            f"this {hello.name} has {hello.multiprocessors}; use device=cuda"
+        )
+
+
 class _Coordinator:
     def __init__(self, ledger: Ledger, journal: Journal, observer: Observer, signals: Signals) -> None:
         self._plan = ledger.plan
@@ -114,18 +125,10 @@ class _Coordinator:
             self.end_worker()
             raise DeviceError(event.reason) if event.usage else RunError(f"the worker could not start: {event.reason}")
         assert isinstance(event, m.Hello), "a worker says hello first"
-        self._check_card(event)
+        check_card(plan, event)
         self._serial += 1
         self._keep(event, None, process)
         return worker
-
-    def _check_card(self, hello: m.Hello) -> None:
-        card = self._plan.device.card
-        if card is not None and hello.multiprocessors != card.multiprocessors:
-            raise DeviceError(
-                f"device: card {card.id} has {card.multiprocessors} multiprocessors, "
-                f"this {hello.name} has {hello.multiprocessors}; use device=cuda"
-            )
 
     def _attempt(self, worker: WorkerProcess, case: CasePlan, process: int) -> None:
         """Opens a case and measures what is missing; a fault of the worker costs the guilty engine its cell."""

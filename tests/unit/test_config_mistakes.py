@@ -73,6 +73,7 @@ MISTAKES = {
     # keys
     "unknown key": (["timing.round=3"], ["timing.round: no such key", "did you mean rounds?", "samples_per_round"]),
     "unknown top-level key": (["enigne=quick"], ["enigne: no such key", "did you mean engine?"]),
+    "rate of nothing": (["device=h200", "device.card.fp16_flops=0.0"], ["device.card.fp16_flops: must be above 0"]),
     "unknown deep key": (["device=h200", "device.card.nme=x"], ["device.card.nme: no such key", "did you mean name?"]),
     "unknown option": (["engine.quick.options.tyle=8"], ["engine.quick.options.tyle: no such key", "did you mean tile?", "ratio"]),
     "option of an engine not selected": (["engine.base.options.tile=8"], ["engine.base is not selected", "quick"]),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mkframe.config.device_cards import shipped_card
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import ConfigError, DeviceError
 from mkframe.model.device import Device, DeviceCard
@@ -109,7 +110,14 @@ def test_auto_takes_the_first_visible_board_and_says_so() -> None:
     resolved = resolve(DeviceConfig(kind=DeviceKind.AUTO), environ={}, driver=nvml, torch=CUDA_TORCH)
     assert resolved.note == "device: NVIDIA H200"
     assert resolved.device == Device(
-        kind="cuda", name=H200, memory_bytes=2**37, index=0, uuid="GPU-aaaa-1", compute_capability="9.0", driver="580.1"
+        kind="cuda",
+        name=H200,
+        memory_bytes=2**37,
+        index=0,
+        uuid="GPU-aaaa-1",
+        compute_capability="9.0",
+        driver="580.1",
+        card=shipped_card(H200, "9.0"),
     )
     assert nvml.open_sessions == 0
 
@@ -221,6 +229,16 @@ def test_a_card_must_match() -> None:
     for wrong in (card(name="NVIDIA H200 NVL"), card(capability="8.0")):
         with pytest.raises(DeviceError, match=r"^device=h200: expects .* and this is NVIDIA H200 \(compute capability 9\.0\)"):
             device("cuda", two(), card=wrong)
+
+
+@pytest.mark.parametrize("kind", ["auto", "cuda"])
+def test_the_card_of_a_device_is_found_by_its_name_and_capability(kind: str) -> None:
+    found = device(kind, two()).card
+    assert found is not None
+    assert (found.id, found.name, found.compute_capability, found.memory_bytes_per_s) == ("h200", H200, "9.0", 4.8e12)
+    for name, capability in ((f"{H200} NVL", (9, 0)), (H200, (8, 0)), (H200.lower(), (9, 0))):
+        assert device(kind, FakeNvml([(name, "GPU-1", capability)])).card is None
+    assert device("cuda", two(), environ={"CUDA_VISIBLE_DEVICES": "MIG-7"}).card is None
 
 
 def test_the_cpu_is_this_machine() -> None:
