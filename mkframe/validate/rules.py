@@ -7,6 +7,7 @@ from typing import Any
 
 from mkframe.validate.finding import Finding
 from mkframe.validate.formats import COMPARISON, ENERGY
+from mkframe.validate.peaks_rule import peaks_findings
 from mkframe.validate.samples_rule import samples_findings
 from mkframe.validate.schema_rule import schema_findings
 
@@ -25,6 +26,9 @@ def energy_schema(document: dict[str, Any]) -> Iterable[Finding]:
 
 
 RULES: Mapping[str, tuple[Rule, ...]] = MappingProxyType({COMPARISON: (comparison_schema,), ENERGY: (energy_schema,)})
+
+FIGURE_RULES: Mapping[str, tuple[Rule, ...]] = MappingProxyType({COMPARISON: (peaks_findings,), ENERGY: ()})
+"""Rules about figures; for documents that hold to all of RULES."""
 
 FILE_RULES: Mapping[str, tuple[FileRule, ...]] = MappingProxyType({COMPARISON: (samples_findings,), ENERGY: ()})
 """Rules about what lies beside a report; for reports that were read from a file and hold to all of RULES."""
