@@ -33,7 +33,7 @@ def show(table: Table) -> None:
 
 
 def _tall(cells: Iterable[Cell]) -> bool:
-    return any(cell.standing or cell.target for cell in cells)
+    return any(cell.standing or cell.share or cell.target for cell in cells)
 
 
 def _text(cell: Cell | None) -> "Text":
@@ -44,7 +44,7 @@ def _text(cell: Cell | None) -> "Text":
     if cell.p50_us is None:
         return Text("failed", style="bold red")
     shown = Text(f"{cell.p50_us:.2f}", style="bold")
-    for line in (cell.standing, cell.target):
+    for line in (cell.standing, cell.share, cell.target):
         if line:
             shown.append(f"\n{line}", style=_style(line))
     return shown

@@ -44,10 +44,12 @@ class TargetGroup(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """One entry: the median stream time, how it stands to the fastest baseline of its form, and the target where one applies."""
+    """One entry: the median stream time, how it stands to the fastest baseline of its form, the share of the datasheet's memory rate
+    where caches were cold, and the target where one applies."""
 
     p50_us: float | None
     standing: str = ""
+    share: str = ""
     target: str = ""
 
 
@@ -72,6 +74,7 @@ def table_of(document: Mapping[str, Any], targets: Iterable[TargetGroup] = ()) -
     """The table of a comparison report, ours or another's."""
     block = document.get("mkframe") or {}
     verdicts = {(v["set"], v["case"], v["engine"]): v for v in block.get("verdicts", ())}
+    shares = {(c["set"], c["case"], c["engine"]): c["rates"]["memory_share"] for c in block.get("cells", ()) if c.get("rates")}
     places = {(c["set"], _shape_text(c["shape"])): c["case"] for c in block.get("cells", ())}
     baselines = {c["engine"] for c in block.get("cells", ()) if c["baseline"]} if block else None
     groups = _applying(document, block, targets)
@@ -84,10 +87,10 @@ def table_of(document: Mapping[str, Any], targets: Iterable[TargetGroup] = ()) -
             shape = _shape_text(case["shape"])
             medians = {engine: _p50_us(result) for engine, result in case["engines"].items()}
             engines |= dict.fromkeys(medians)
-            cells = {
-                engine: _cell(engine, medians, baselines, verdicts.get((name, places.get((name, shape)), engine)), case["shape"], groups)
-                for engine in medians
-            }
+            cells = {}
+            for engine in medians:
+                key = (name, places.get((name, shape)), engine)
+                cells[engine] = _cell(engine, medians, baselines, verdicts.get(key), shares.get(key), case["shape"], groups)
             rows.append(Row(set=name, shape=shape, cells=cells))
     title = f"{block.get('workload', 'comparison')}, {document['precision'].split(';')[0]}, on {document['device']}: median time in us"
     return Table(title=title, engines=tuple(engines), rows=tuple(rows), notes=_notes(block))
@@ -98,6 +101,7 @@ def _cell(
     medians: Mapping[str, float | None],
     baselines: set[str] | None,
     verdict: Mapping[str, Any] | None,
+    share: float | None,
     shape: Mapping[str, int],
     groups: Sequence[TargetGroup],
 ) -> Cell:
@@ -105,7 +109,8 @@ def _cell(
     if own is None:
         return Cell(p50_us=None)
     standing = _standing(engine, own, medians, baselines, verdict)
-    return Cell(p50_us=own, standing=standing, target=_target(engine, own, shape, groups))
+    told = "" if share is None else f"{100 * share:.0f} % of memory peak"
+    return Cell(p50_us=own, standing=standing, share=told, target=_target(engine, own, shape, groups))
 
 
 def _standing(
