@@ -78,13 +78,14 @@ def cache(block: FrameworkBlock) -> str:
 
 def above_peak(block: FrameworkBlock) -> str | None:
     """Rates above what reading memory reached on this device, where caches were cold by rotation."""
-    above = {f"{c.engine} on {c.set}[{c.case}]": c.rates.read_share for c in block.cells if c.rates and (c.rates.read_share or 0.0) > 1.0}
+    shares = {f"{cell.engine} on {cell.set}[{cell.case}]": cell.rates.read_share for cell in block.cells if cell.rates is not None}
+    above = {name: share for name, share in shares.items() if share is not None and share > 1}
     if not above:
         return None
-    worst = max(above, key=lambda name: above[name] or 0.0)
+    worst = max(above, key=lambda name: above[name])
     return (
-        f"{len(above)} cells move bytes faster than the read peak measured on this device, {worst} by a factor of {above[worst]:.3f}: "
-        "probe the device again, or look for bytes that never came from memory."
+        f"Faster than the read peak measured on this device: {len(above)} of {len(shares)} cells with rates, most of all {worst}, by a "
+        f"factor of {above[worst]:.3f}; probe the device again, or look for bytes that never came from memory."
     )
 
 

@@ -396,7 +396,9 @@ def test_a_rate_above_the_measured_peak_is_a_warning_and_a_sentence(measured: Me
     assert result.ok
     assert figures(result.findings) == [("W", "above-measured-peak", "/mkframe/cells/1")]
     (sentence,) = [text for text in document["limitations"] if "read peak measured" in text]
-    assert sentence.startswith("1 cells move bytes faster than the read peak measured on this device, board-graph on smoke[0] by a factor")
+    assert sentence.startswith(
+        "Faster than the read peak measured on this device: 1 of 2 cells with rates, most of all board-graph on smoke[0]"
+    )
     slower = document_of(run_on_paper(planned(ROTATE), honest), measured)
     assert check_document(slower).findings == ()
     assert not [text for text in slower["limitations"] if "read peak measured" in text]
