@@ -95,6 +95,11 @@ def draw_case(workload: Workload, case: Any, precision: Precision, seed: int, *,
     return data
 
 
+def more_inputs(data: CaseData, seed: int) -> dict[str, torch.Tensor]:
+    """The inputs of one more draw, stored on the host; nothing is known of what is right for them. Raises WorkloadError."""
+    return _stored(data.specs, _drawn(data.workload, data.case, seed, data.specs, data.dynamic), data.dynamic)
+
+
 def _check_mutants(data: CaseData) -> None:
     workload, right = data.workload, data.variants[BASE]
     _answer(workload, "tolerance()", check_tolerance, workload.tolerance, data.precision)

@@ -9,6 +9,8 @@ import torch
 
 from mkframe.check.buffers import PATTERNS, Tensors, allocate, names_of, poison, read_back
 from mkframe.check.case_data import BASE, FRESH, NEGATED, CaseData
+from mkframe.check.places import NAME as PLAIN
+from mkframe.check.places import Places
 from mkframe.graph.capture import CapturedGraph, capture
 from mkframe.graph.launch import callable_of
 from mkframe.model.launch import LaunchRecord
@@ -25,7 +27,8 @@ class CheckFailed(Exception):
 
 @dataclass(kw_only=True, slots=True)
 class BoundCell:
-    """An engine bound to one case: `call` is one call of it as it was bound, `run` the same or the replay of its graph."""
+    """An engine bound to one case: `call` is one call of it as it was bound, `run` the same or the replay of its graph, `places` where
+    its tensors must stay."""
 
     engine: Engine
     launches: Launches
@@ -33,6 +36,7 @@ class BoundCell:
     specs: Mapping[str, Any]
     call: Callable[[], None]
     run: Callable[[], None]
+    places: Places
     bind_s: float
     capture_s: float | None
     graph: CapturedGraph | None
@@ -84,8 +88,8 @@ def bind_cell(
 ) -> BoundCell:
     """Binds an engine to `shared` inputs and weights and to outputs and scratch of its own, and captures it if asked to.
 
-    `shifted` gives it copies of everything at other addresses. Raises CheckFailed for a graph without nodes, and whatever
-    the engine raises.
+    `shifted` gives it copies of everything at other addresses. Raises CheckFailed for a graph without nodes, Rejected where the
+    engine puts a tensor elsewhere, and whatever it raises itself.
     """
     device = next(iter(shared.values())).device
     specs = {**data.specs, **engine.scratch(data.case, data.precision, options)}
@@ -100,12 +104,14 @@ def bind_cell(
         tensors |= {name: shared[name] for name in given}
     ordered = {name: tensors[name] for name in specs}
     poison(ordered, specs, PATTERNS[0])
+    places = Places(ordered)
     begin = perf_counter()
-    launches = engine.bind(data.case, data.precision, ordered, options)
+    launches = engine.bind(data.case, data.precision, dict(ordered), options)
     if not isinstance(launches, Launches):
         raise TypeError(f"bind must return Launches, not {type(launches).__name__}")
     call = callable_of(launches)
     bind_s = perf_counter() - begin
+    places.check()
     captured, capture_s, run = None, None, call
     if graph:
         assert stream is not None, "graph forms exist on CUDA devices only"
@@ -122,6 +128,7 @@ def bind_cell(
         specs=specs,
         call=call,
         run=run,
+        places=places,
         bind_s=bind_s,
         capture_s=capture_s,
         graph=captured,
@@ -136,7 +143,10 @@ def check_cell(bound: BoundCell, rebind: Callable[[], BoundCell], data: CaseData
     - inputs and weights are as they were;
     - a second binding (and capture) on shifted buffers.
 
-    `settle` waits for the device. Raises CheckFailed with the first check that does not hold; `evidence` keeps what was seen.
+    And of line 7: the tensors are still the ones that the framework allocated.
+
+    `settle` waits for the device. Raises CheckFailed with the first check that does not hold, Rejected for tensors put elsewhere;
+    `evidence` keeps what was seen.
     """
     for pattern in PATTERNS:
         evidence.add(f"poison {pattern}", _judged(bound, data, BASE, pattern, settle))
@@ -147,6 +157,8 @@ def check_cell(bound: BoundCell, rebind: Callable[[], BoundCell], data: CaseData
     check_inputs(bound, data)  # before the shifted buffers, which are copied from these
     evidence.checks.append("inputs intact")
     evidence.add("shifted buffers", _judged(rebind(), data, BASE, PATTERNS[0], settle))
+    bound.places.check()
+    evidence.checks.append(PLAIN)
 
 
 def check_after_timing(bound: BoundCell, data: CaseData, evidence: Evidence) -> None:

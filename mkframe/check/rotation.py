@@ -12,12 +12,13 @@ from mkframe.check.cell import BoundCell, Evidence, check_inputs
 from mkframe.graph.capture import CapturedGraph, capture
 from mkframe.graph.edges import FULL, edges_between_calls
 from mkframe.graph.twin import LaunchTwin
+from mkframe.model.outcome import Rejected
 from mkframe.model.tensors import Role
 
 MOST_SETS = 256
 
 
-class Overlapping(Exception):
+class Overlapping(Rejected):
     """One clause: an engine whose calls may overlap, and that does not say so."""
 
 

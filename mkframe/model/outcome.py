@@ -17,6 +17,10 @@ class Outcome(StrEnum):
     INCOMPLETE = "incomplete"
 
 
+class Rejected(Exception):
+    """One clause: the defence that a cell does not stand, whatever its outputs are. It ends the cell as REJECTED."""
+
+
 class Verdict(StrEnum):
     """How one engine's time stands to a baseline's. UNDECIDED where the clock or the spread cannot tell."""
 

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from mkframe.errors import PluginError
+from mkframe.originals import Originals, of_host, told_of
 from mkframe.plugin.asking import importing
 from mkframe.plugin.contract import ContractBreach, check_engine, type_name
 from mkframe.plugin.engine import Engine
@@ -39,6 +40,7 @@ class _Source:
 
 @dataclass(slots=True)
 class _Collector:
+    originals: Originals
     workloads: dict[str, Loaded[Workload]] = field(default_factory=dict)
     engines: dict[tuple[str, str], Loaded[Engine]] = field(default_factory=dict)
     failures: list[LoadFailure] = field(default_factory=list)
@@ -62,19 +64,27 @@ class _Collector:
             self.fail(name, origin, error)
             return None
 
+    def demand_originals(self, origin: str) -> None:
+        """Puts back what was replaced, and raises PluginError: whatever else such a plugin did, nothing can be measured beside it."""
+        changed = self.originals.restore()
+        if changed:
+            raise PluginError(f"{told_of(changed)}: {origin} replaces what times and statistics rest on when it is loaded; remove it")
 
-def load_registry(plugin_paths: Sequence[str] = ()) -> Registry:
+
+def load_registry(plugin_paths: Sequence[str] = (), originals: Originals | None = None) -> Registry:
     """Loads every plugin. What fails to import or breaks its contract is kept in `failures` and hurts nobody else; what brings
-    nothing is kept in `ignored`. Nothing that a plugin prints reaches stdout.
+    nothing is kept in `ignored`. Nothing that a plugin prints reaches stdout. `originals`: what no plugin may replace; by itself, what
+    every process of a run uses.
 
-    Raises PluginError where two plugins claim one id, UsageError where a plugin folder does not exist.
+    Raises PluginError where two plugins claim one id or where one replaces a function of `originals`, UsageError where a plugin
+    folder does not exist.
     """
     with importing():
-        return _load(plugin_paths)
+        return _load(plugin_paths, of_host() if originals is None else originals)
 
 
-def _load(plugin_paths: Sequence[str]) -> Registry:
-    found = _Collector()
+def _load(plugin_paths: Sequence[str], originals: Originals) -> Registry:
+    found = _Collector(originals)
     sources = [*_built_in(found), *_entry_points(found), *_folders(plugin_paths, found)]
     for source in sources:
         for candidate in _listed(found, source, "WORKLOADS", Workload):
@@ -88,6 +98,7 @@ def _load(plugin_paths: Sequence[str]) -> Registry:
             for loaded in list(found.workloads.values()):
                 for candidate in _made(found, source, factory, loaded.plugin):
                     _add_engine(found, source, candidate)
+    found.demand_originals("a plugin")
     return freeze(found.workloads, found.engines, found.failures, found.ignored)
 
 
@@ -167,7 +178,9 @@ def _entry_points(found: _Collector) -> Iterator[_Source]:
             def load(point: EntryPoint = point, origin: str = origin) -> _Source:
                 return _Source(point.name, origin, point.module, _pointed_at(point.load(), point.value))
 
-            yield from _worth(found, found.attempt(point.name, origin, load))
+            loaded = found.attempt(point.name, origin, load)
+            found.demand_originals(origin)
+            yield from _worth(found, loaded)
 
 
 def _pointed_at(content: object, value: str) -> object:
@@ -199,5 +212,6 @@ def _worth(found: _Collector, source: _Source | None) -> Iterator[_Source]:
 
 def _imported(found: _Collector, name: str, origin: str, module: str) -> Iterator[_Source]:
     content = found.attempt(name, origin, lambda: importlib.import_module(module))
+    found.demand_originals(origin)
     if content is not None:
         yield _Source(name, origin, module, content)

@@ -12,12 +12,16 @@ from mkframe import canonical
 from mkframe.check.buffers import Tensors, allocate, names_of
 from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, Seal, bind_cell, check_after_timing, check_cell
+from mkframe.check.content import check_content
+from mkframe.check.joined import check_idle, check_joined
 from mkframe.check.producer import check_producer
-from mkframe.check.rotation import OutOfReach, Overlapping, Rotation, inputs_of_set, sets_for
+from mkframe.check.rotation import OutOfReach, Rotation, inputs_of_set, sets_for
+from mkframe.check.threads import Threads
 from mkframe.errors import RunError, WorkloadError
-from mkframe.model.outcome import Outcome
+from mkframe.model.outcome import Outcome, Rejected
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import Role
+from mkframe.originals import Originals, told_of
 from mkframe.plan.engines import options_of
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.registry import Registry
@@ -26,6 +30,7 @@ from mkframe.run import messages as m
 from mkframe.run.sources import file_sources, imported_sources
 from mkframe.run.worker_device import WorkerDevice
 from mkframe.text import told
+from mkframe.timing.bounds import LoopClock
 from mkframe.timing.sampler import Subject, Timed
 
 _CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
@@ -35,7 +40,7 @@ _TWIN_SAMPLES = 20
 
 
 class DeviceLost(Exception):
-    """The device no longer answers; the worker must end."""
+    """The device no longer answers, or the process cannot be trusted any more; the worker must end."""
 
 
 @dataclass(slots=True)
@@ -51,8 +56,11 @@ class _Cell:
 class OpenedCase:
     """Opens, times and closes one case, and reports every step through `send`. A fault of an engine ends that engine's cell only."""
 
-    def __init__(self, send: Callable[[m.Event], None], setup: m.WorkerSetup, registry: Registry, device: WorkerDevice) -> None:
+    def __init__(
+        self, send: Callable[[m.Event], None], setup: m.WorkerSetup, registry: Registry, device: WorkerDevice, originals: Originals
+    ) -> None:
         self._send = send
+        self._originals = originals
         self._timing = setup.timing
         self._workload = registry.workload(setup.workload)
         self._precision = PRECISIONS[setup.precision]
@@ -111,6 +119,7 @@ class OpenedCase:
         def bind(shifted: bool = False) -> BoundCell:
             return bind_cell(engine, options, data, self._shared, device.stream, request.graph, shifted)
 
+        device.clear_carveout()
         self._files |= _own_sources(engine)
         bound = bind()
         cell = _Cell(bound, Evidence(), Seal(bound.tensors, names_of(data.specs, Role.INPUT, Role.WEIGHT)))
@@ -147,12 +156,18 @@ class OpenedCase:
         return Rotation(sets=(first, *others), data=data, stream=stream, may_overlap=first.engine.overlaps)
 
     def _block(self, name: str, round_index: int) -> None:
-        timed = self._cells[name].timed
+        cell = self._cells[name]
+        timed = cell.timed
         assert timed is not None, "a cell is opened before it is timed"
         self._timed.add(name)
+        self._device.clear_carveout()
         timed.warm_up(self._timing.warmups)
+        threads, clock = Threads(), LoopClock()
         block = timed.sample(self._timing.samples_per_round)
-        self._cells[name].seal.check()  # now: the next engine would compute on what this one left
+        clock.check(block)
+        threads.check()
+        cell.bound.places.check()
+        cell.seal.check()  # now: the next engine would compute on what this one left
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
         if self._cells[name].twin_due:
             self._time_twin(name)
@@ -177,20 +192,49 @@ class OpenedCase:
         if name not in self._timed:  # its blocks were measured by a worker that is gone: check a call made as those were
             assert cell.timed is not None, "a cell is opened before it is closed"
             cell.timed.warm_up(self._timing.warmups + 1)
+        cell.bound.places.check()
         if cell.rotation is not None:
             cell.rotation.check(cell.evidence, self._device.settle)
         else:
             check_after_timing(cell.bound, self._drawn(), cell.evidence)
+        self._check_honesty(cell)
         self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))
+
+    def _check_honesty(self, cell: _Cell) -> None:
+        """Lines 4 and 7 of the table in docs/measurement.md, on an engine that has been timed: it has had every chance to learn."""
+        device, data = self._device, self._drawn()
+        check_joined(cell.bound, data, device.settle, cell.evidence)
+        if device.stream is not None:
+            check_idle(cell.bound.run, device.stream, cell.evidence)
+        check_content(cell.bound, data, device.sampler.reading, device.hello.step_ms, cell.evidence)
+
+    def _check_left(self) -> None:
+        """What an engine must leave as it found it, for the sake of all others. Puts it back, and raises Rejected."""
+        changed = self._originals.restore()
+        if self._device.carveout is not None:
+            self._device.carveout.check()
+        if changed:
+            raise Rejected(f"originals: {told_of(changed)}")
+
+    def _put_back(self) -> bool:
+        """After a failure: whether everything is as the next engine must find it."""
+        try:
+            self._check_left()
+        except Rejected:
+            return True
+        except Exception:
+            return False
+        return True
 
     def _attempt(self, engine: str | None, doing: str, work: Callable[[], Any]) -> bool:
         """Runs `work` for one engine (None: for the whole case). What goes wrong becomes the outcome of that cell.
 
-        Raises DeviceLost where the device does not answer any more.
+        Raises DeviceLost where the device does not answer any more, or where something that was replaced cannot be put back.
         """
         self._send(m.Stage(engine=engine, doing=doing))
         try:
             work()
+            self._check_left()
             return True
         except BaseException as error:  # SystemExit too: an engine that exits ends its own cell
             outcome, reason = classify(error, doing)
@@ -198,7 +242,7 @@ class OpenedCase:
             evidence = Evidence() if cell is None else cell.evidence
             del cell, error
         self._send(m.CellFailed(engine=engine, outcome=outcome, reason=reason, check=evidence.record(), checks=tuple(evidence.checks)))
-        if not self._device.healthy():
+        if not self._device.healthy() or not self._put_back():
             raise DeviceLost
         self._restore_inputs()
         self._device.release()
@@ -259,7 +303,7 @@ def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
     text = storable(told(error, kind=False))
     if isinstance(error, CheckFailed):
         return Outcome.INCORRECT, text
-    if isinstance(error, WorkloadError | Overlapping):
+    if isinstance(error, WorkloadError | Rejected):
         return Outcome.REJECTED, text
     if isinstance(error, OutOfReach):
         return Outcome.UNSUPPORTED, text

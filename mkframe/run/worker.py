@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from mkframe.errors import MkframeError
+from mkframe.originals import Originals
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry
 from mkframe.redact import storable
@@ -32,9 +33,11 @@ def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
         assert setup.device_uuid is not None, "the plan names CUDA devices by UUID"
         os.environ["CUDA_VISIBLE_DEVICES"] = setup.device_uuid  # before torch is imported
     try:
+        from mkframe.run.watched import of_worker
         from mkframe.run.worker_device import prepare
 
-        registry = load_registry(setup.plugin_paths)
+        originals = of_worker()
+        registry = load_registry(setup.plugin_paths, originals)
         device = prepare(setup)
     except MkframeError as error:
         connection.send(m.WorkerFailed(reason=str(error), usage=True))
@@ -45,7 +48,7 @@ def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
     try:
         connection.send(device.hello)
         with device.current():
-            _serve(connection, setup, registry, device)
+            _serve(connection, setup, registry, device, originals)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the coordinator is gone, and with it everybody who could want the rest
 
@@ -64,7 +67,7 @@ def _detach() -> None:
     faulthandler.enable()
 
 
-def _serve(connection: Connection, setup: m.WorkerSetup, registry: Registry, device: "WorkerDevice") -> None:
+def _serve(connection: Connection, setup: m.WorkerSetup, registry: Registry, device: "WorkerDevice", originals: Originals) -> None:
     """Answers requests until Stop. Ends early where the device was lost: what it still holds cannot be trusted."""
     from mkframe.run.opened_case import DeviceLost, OpenedCase
 
@@ -73,7 +76,7 @@ def _serve(connection: Connection, setup: m.WorkerSetup, registry: Registry, dev
         while True:
             match connection.recv():
                 case m.OpenCase() as request:
-                    opened = OpenedCase(connection.send, setup, registry, device)
+                    opened = OpenedCase(connection.send, setup, registry, device, originals)
                     opened.open(request)
                 case m.RoundRequest() as request:
                     assert opened is not None, "a round needs an open case"

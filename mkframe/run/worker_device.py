@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 
 from mkframe.errors import DeviceError
+from mkframe.graph.carveout import Carveout
 from mkframe.model.device import ClockReading
 from mkframe.run.messages import Hello, WorkerSetup
 from mkframe.timing.clocks import CpuClocks, NvmlClocks
@@ -28,13 +29,14 @@ class Clocks(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerDevice:
-    """One device, ready. `stream` is None on a CPU."""
+    """One device, ready. `stream` and `carveout` are None on a CPU."""
 
     device: torch.device
     stream: torch.cuda.Stream | None
     sampler: Sampler
     clocks: Clocks
     hello: Hello
+    carveout: Carveout | None = None
     wake_s: float = 0.0
 
     @contextmanager
@@ -50,6 +52,11 @@ class WorkerDevice:
         """Waits until the device has done everything. Raises what the device reports."""
         if self.stream is not None:
             torch.cuda.synchronize()
+
+    def clear_carveout(self) -> None:
+        """Before a cell runs: no line of L2 persists from the one before."""
+        if self.carveout is not None:
+            self.carveout.reset()
 
     def wake(self) -> None:
         """Light work for `wake_s` seconds, in case the clocks fell while the host drew inputs and computed references."""
@@ -122,6 +129,7 @@ def _prepare_cuda(setup: WorkerSetup) -> WorkerDevice:
         sampler=sampler,
         clocks=NvmlClocks(setup.device_uuid),
         hello=hello,
+        carveout=Carveout(),
         wake_s=min(_WAKE_S, setup.timing.spin_up_s),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mkframe.stats import Samples, clock_step_ms
 from mkframe.timing.collector import collector_off
-from mkframe.timing.sampler import Block, Call, Subject, Timed
+from mkframe.timing.sampler import Block, Call, Interval, Readable, Subject, Timed
 
 _STEP_READINGS = 1000
 
@@ -22,6 +22,9 @@ class CpuPerCall:
     def open_twin(self, subject: Subject, timed: Timed) -> Timed | None:
         """None: nothing is launched."""
         return None
+
+    def reading(self, call: Call, before: Call) -> Readable:
+        return _Reading(call, before)
 
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         block = _TimedCall(_nothing).sample(count)
@@ -54,7 +57,31 @@ class _TimedCall:
                 end = clock()
                 stream[index] = stop - start
                 host[index] = end - outer
-        return Block(stream_ms=np.array(stream) / 1e6, host_ms=np.array(host) / 1e6)
+        return Block(
+            stream_ms=np.array(stream) / 1e6,
+            host_ms=np.array(host) / 1e6,
+            stream_total_ms=sum(stream) / 1e6,
+            host_total_ms=sum(host) / 1e6,
+        )
+
+
+class _Reading:
+    def __init__(self, call: Call, before: Call) -> None:
+        self._call = call
+        self._before = before
+
+    def warm_up(self, count: int) -> None:
+        for _ in range(count):
+            self.read()
+
+    def read(self) -> Interval:
+        self._before()
+        outer = perf_counter_ns()
+        start = perf_counter_ns()
+        self._call()
+        stop = perf_counter_ns()
+        end = perf_counter_ns()
+        return Interval((stop - start) / 1e6, (end - outer) / 1e6)
 
 
 def _nothing() -> None:

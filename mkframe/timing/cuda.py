@@ -7,7 +7,7 @@ from mkframe.model.plan import TimingPlan
 from mkframe.stats import Samples
 from mkframe.timing.events import EventClock, Held
 from mkframe.timing.protocols import Divided, Slope, longer_chain
-from mkframe.timing.sampler import Call, Subject, Timed
+from mkframe.timing.sampler import Call, Readable, Subject, Timed
 
 _FLOOR_WARM_UPS = 20
 _MOST_CALLS = 4000
@@ -45,6 +45,9 @@ class CudaSampler:
         if self._plan.replays > 1:
             return Divided(Held(self._clock, _repeated(call, self._plan.replays)), self._plan.replays, held=self._clock.hold)
         return Divided(Held(self._clock, call, self._evict), held=self._clock.hold)
+
+    def reading(self, call: Call, before: Call) -> Readable:
+        return Held(self._clock, call, before)
 
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         """The event pair around nothing, around an empty kernel, and around a graph of one; per empty kernel in a chain, by slope."""

@@ -1,28 +1,18 @@
 """One interval between two CUDA events, held or not, with the host clock around it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter_ns
 
 import numpy as np
 import torch
 
-from mkframe.timing.sampler import Call
+from mkframe.timing.sampler import Call, Interval
 
 _CALIBRATION_CYCLES = 2_000_000
 _MARGIN_US = 20.0
 _FACTOR = 1.5
 _GROWTH = 1.25
 _LONGEST_DELAY_US = 5000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """One reading, in ms. `late`: the GPU reached it before the host had enqueued all of it (held intervals only)."""
-
-    stream_ms: float
-    host_ms: float
-    late: bool
 
 
 class EventClock:

@@ -6,35 +6,13 @@ Nothing here touches a device: a reading is anything with `warm_up` and `read`, 
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 
 from mkframe.timing.collector import collector_off
-from mkframe.timing.sampler import Block
+from mkframe.timing.sampler import Block, Readable, Reading
 
 PILOT_READINGS = 10
-
-
-class Reading(Protocol):
-    """One interval in milliseconds, as mkframe.timing.events.Interval."""
-
-    @property
-    def stream_ms(self) -> float: ...
-
-    @property
-    def host_ms(self) -> float: ...
-
-    @property
-    def late(self) -> bool: ...
-
-
-class Readable(Protocol):
-    """A call that can be timed, as mkframe.timing.events.Held."""
-
-    def warm_up(self, count: int) -> None: ...
-
-    def read(self) -> Reading: ...
 
 
 class Divided:
@@ -55,6 +33,7 @@ class Divided:
         return _block(
             [r.stream_ms / self._calls for r in readings],
             [r.host_ms / self._calls for r in readings],
+            readings,
             [r.late for r in readings] if self._held else None,
         )
 
@@ -80,6 +59,7 @@ class Slope:
         return _block(
             [self._slope(short.stream_ms, long.stream_ms) for short, long in pairs],
             [self._slope(short.host_ms, long.host_ms) for short, long in pairs],
+            [reading for pair in pairs for reading in pair],
             [short.late or long.late for short, long in pairs] if self._held else None,
         )
 
@@ -105,9 +85,11 @@ def longer_chain(short: Readable, k1: int, sets: int, least_us: float, most_call
     return k1 + extra
 
 
-def _block(stream_ms: Sequence[float], host_ms: Sequence[float], late: Sequence[bool] | None) -> Block:
+def _block(stream_ms: Sequence[float], host_ms: Sequence[float], readings: Sequence[Reading], late: Sequence[bool] | None) -> Block:
     return Block(
         stream_ms=np.array(stream_ms, dtype=np.float64),
         host_ms=np.array(host_ms, dtype=np.float64),
+        stream_total_ms=sum(reading.stream_ms for reading in readings),
+        host_total_ms=sum(reading.host_ms for reading in readings),
         late=None if late is None else sum(late),
     )

@@ -24,15 +24,48 @@ class Subject:
     twin: Callable[[int], Call] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One reading, in ms. `late`: the GPU reached it before the host had enqueued all of it (held intervals only)."""
+
+    stream_ms: float
+    host_ms: float
+    late: bool = False
+
+
+class Reading(Protocol):
+    """One interval in milliseconds, as Interval."""
+
+    @property
+    def stream_ms(self) -> float: ...
+
+    @property
+    def host_ms(self) -> float: ...
+
+    @property
+    def late(self) -> bool: ...
+
+
+class Readable(Protocol):
+    """A call that can be timed, as mkframe.timing.events.Held."""
+
+    def warm_up(self, count: int) -> None: ...
+
+    def read(self) -> Reading: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
     """The samples of one engine in one round: `stream_ms` and `host_ms`, shape (samples,), in milliseconds.
 
     `late` counts held samples whose launch was still being enqueued when the GPU reached it; they are kept.
+    `stream_total_ms` and `host_total_ms` are the sums of everything that was read for these samples: intervals that do not overlap.
     """
 
     stream_ms: Samples
     host_ms: Samples
+    stream_total_ms: float
+    host_total_ms: float
     late: int | None = None
 
 
@@ -57,6 +90,9 @@ class Sampler(Protocol):
 
     def open_twin(self, subject: Subject, timed: Timed) -> Timed | None:
         """The launch twin of an opened cell under the same protocol, with chains of the same lengths. None for what is no graph."""
+
+    def reading(self, call: Call, before: Call) -> Readable:
+        """One call at a time, whatever the protocol is; `before` runs ahead of each, outside of the interval."""
 
     def floors(self, count: int) -> dict[tuple[str, str], Samples]:
         """What the clocks read around nothing, and around next to nothing: (name, "stream" or "host") -> samples in ms."""

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 HERE = Path(__file__).parent
 SHORT = ("device=cpu", "timing.processes=1", "timing.rounds=2", "timing.samples_per_round=20", "timing.warmups=2", "shape=smoke")
 CASE = "shape.smoke.cases=[{rows: 65, channels: 32, hidden: 64}]"
@@ -20,7 +22,19 @@ LIES = {
     "writing-its-input": ("incorrect", "inputs intact"),
     "negating-only": ("incorrect", "input fresh"),
     "wrong-after-a-while": ("incorrect", "after timing"),
+    "another-dictionary": ("incorrect", "poison nan"),
+    "another-class": ("rejected", "plain tensors: the engine made y a Lazy"),
+    "another-storage": ("rejected", "plain tensors: the engine gave y another storage"),
+    "another-storage-later": ("rejected", "plain tensors: the engine gave y another storage"),
+    "cached-by-content": ("rejected", "fresh input"),
+    "answering-late": ("rejected", "joined: the output is not there when a call has ended"),
+    "a-thread-for-each-call": ("rejected", "threads: warm calls left"),
+    "stopping-the-clock": ("rejected", "originals: mkframe.timing.cpu.perf_counter_ns is not the function"),
+    "another-median": ("rejected", "originals: numpy.median is not the function"),
+    "another-body": ("rejected", "originals: mkframe.check.content.suspicious is not the function"),
+    "a-clock-for-the-block": ("rejected", "loop clock: the host times of a block add up to"),
 }
+HONEST = ("telling-the-truth", "working-hard")
 
 FAULTS = {
     "crash-at-bind": ("crashed", "SIGSEGV"),
@@ -46,16 +60,29 @@ def cells_of(result: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_every_lie_is_caught_where_it_is_told(run_cli: Any) -> None:
-    engines = ",".join(["telling-the-truth", *LIES])
+    engines = ",".join([HONEST[0], *LIES, HONEST[1]])
     result = run_cli(f"plugin_path={HERE / 'cheating'}", f"engine=[{engines}]", *SHORT, CASE, "--json")
     assert result.returncode == 1, result.stderr
     cells = cells_of(result)
-    assert all(cell["outcome"] == "passed" and cell["p50_us"] > 0 for cell in cells.pop("telling-the-truth"))
+    for engine in HONEST:
+        assert all(cell["outcome"] == "passed" and cell["p50_us"] > 0 for cell in cells.pop(engine)), result.stdout
     assert cells.keys() == LIES.keys()
     for engine, (outcome, reason) in LIES.items():
         for cell in cells[engine]:
             assert (cell["outcome"], cell["p50_us"]) == (outcome, None), (engine, cell)
             assert cell["reason"].startswith(reason), (engine, cell)
+
+
+@pytest.mark.parametrize(
+    ("folder", "function"),
+    [("clock", "time.perf_counter_ns"), ("statistics", "mkframe.stats.summarize"), ("events", "torch.cuda.streams.Event.elapsed_time")],
+)
+def test_a_plugin_that_replaces_functions_when_it_is_loaded_ends_the_run(run_cli: Any, folder: str, function: str) -> None:
+    result = run_cli(f"plugin_path={HERE / 'at_import' / folder}", "engine=torch-cublas", *SHORT, CASE, "--quiet")
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert f"{function} is not the function that the framework started with" in line
+    assert f"folder {folder}" in line
 
 
 def test_every_fault_costs_its_own_cell(run_cli: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 LAYERS = {
-    0: ("", "errors", "canonical", "stats", "peaks", "stamp", "_stamp", "text", "redact", "model"),
+    0: ("", "errors", "canonical", "originals", "stats", "peaks", "stamp", "_stamp", "text", "redact", "model"),
     1: ("validate", "plugin"),
     2: ("config", "plan"),
     3: ("timing", "graph", "check", "energy", "probe"),
@@ -22,6 +22,7 @@ SEES = {"compare": ("validate",)}  # these see layer 0 and what is named
 WORKER_SIDE = (
     "mkframe.run.worker",
     "mkframe.run.opened_case",
+    "mkframe.run.watched",
     "mkframe.run.worker_device",
     "mkframe.conformance.child",
     "mkframe.conformance.bench",
