@@ -158,6 +158,112 @@ def too_much_memory(t: Mapping[str, Any]) -> Callable[[], None]:
     return call
 
 
+def capturing() -> bool:
+    import torch
+
+    return torch.cuda.is_current_stream_capturing()
+
+
+def joined_side_stream(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Honest: what it forks it joins."""
+    import torch
+
+    side = torch.cuda.Stream()
+
+    def call() -> None:
+        current = torch.cuda.current_stream()
+        side.wait_stream(current)
+        with torch.cuda.stream(side):
+            compute(t, t["y"])
+        current.wait_stream(side)
+
+    return call
+
+
+def side_stream(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Joins what it forked only where a capture would fail otherwise."""
+    import torch
+
+    side, joined = torch.cuda.Stream(), joined_side_stream(t)
+
+    def call() -> None:
+        if capturing():
+            joined()
+            return
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            compute(t, t["y"])
+
+    return call
+
+
+def side_stream_of_its_own(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Does not even wait for its input, which is there already whenever somebody looks."""
+    import torch
+
+    side = torch.cuda.Stream()
+
+    def call() -> None:
+        if capturing():
+            compute(t, t["y"])
+            return
+        with torch.cuda.stream(side):
+            compute(t, t["y"])
+
+    return call
+
+
+def working_ahead(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Right in time, and busy on another stream when the stop event has been reached."""
+    import torch
+
+    side = torch.cuda.Stream()
+
+    def call() -> None:
+        compute(t, t["y"])
+        if not capturing():
+            with torch.cuda.stream(side):
+                torch.cuda._sleep(1_000_000)
+
+    return call
+
+
+def cached_by_content(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Computes only where its input is another one than the last."""
+    import torch
+
+    kept: dict[str, Any] = {}
+
+    def call() -> None:
+        if not capturing() and kept and torch.equal(kept["x"], t["x"]):
+            t["y"].copy_(kept["y"])
+            return
+        for _ in range(50):
+            compute(t, t["y"])
+        if not capturing():
+            kept.update(x=t["x"].clone(), y=t["y"].clone())
+
+    return call
+
+
+def carve_out_left(t: Mapping[str, Any]) -> Callable[[], None]:
+    from cuda.bindings import driver
+
+    (status,) = driver.cuCtxSetLimit(driver.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 1 << 22)
+    assert int(status) == 0, status
+    return lambda: compute(t, t["y"])
+
+
+def another_elapsed_time(t: Mapping[str, Any]) -> Callable[[], None]:
+    def call() -> None:
+        import torch
+
+        compute(t, t["y"])
+        torch.cuda.Event.elapsed_time = lambda start, stop: 1e-3  # type: ignore[method-assign]
+
+    return call
+
+
 ENGINES = (
     Nodes("nodes", "one_row"),
     Nodes("impatient", "one_row", programmatic=True, overlaps=True),
@@ -165,6 +271,18 @@ ENGINES = (
     Nodes("overlapping", "one_row_waiting", programmatic=True),
     *(
         Opaque(make.__name__.replace("_", "-"), make)
-        for make in (captures_nothing, captures_an_old_input, illegal_address, too_much_memory)
+        for make in (
+            captures_nothing,
+            captures_an_old_input,
+            illegal_address,
+            too_much_memory,
+            joined_side_stream,
+            side_stream,
+            side_stream_of_its_own,
+            working_ahead,
+            cached_by_content,
+            carve_out_left,
+            another_elapsed_time,
+        )
     ),
 )
