@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from time import monotonic, perf_counter_ns, sleep
+from typing import Protocol
 
 import torch
 
-from mkframe.check.buffers import PATTERNS, poison, read_back
+from mkframe.check.buffers import PATTERNS, Specs, Tensors, poison, read_back
 from mkframe.check.case_data import BASE, CaseData
-from mkframe.check.cell import BoundCell, CheckFailed, Evidence
+from mkframe.check.cell import CheckFailed, Evidence
 from mkframe.check.threads import Threads
 from mkframe.model.outcome import Rejected
 
@@ -22,7 +23,20 @@ _BLOCK_CALLS = 20
 _REPEATS = 3
 
 
-def check_joined(bound: BoundCell, data: CaseData, settle: Callable[[], None], evidence: Evidence) -> None:
+class Bound(Protocol):
+    """An engine bound to tensors, as mkframe.check.cell.BoundCell."""
+
+    @property
+    def tensors(self) -> Tensors: ...
+
+    @property
+    def specs(self) -> Specs: ...
+
+    @property
+    def run(self) -> Callable[[], None]: ...
+
+
+def check_joined(bound: Bound, data: CaseData, settle: Callable[[], None], evidence: Evidence) -> None:
     """Copies the outputs right behind a call, on its stream, and demands that the copy is right.
 
     On CUDA a delay goes first, and the poison is written behind it: a stream that was forked and not joined has written nothing yet
@@ -50,7 +64,7 @@ def check_joined(bound: BoundCell, data: CaseData, settle: Callable[[], None], e
     evidence.checks.append(NAME)
 
 
-def _blame(bound: BoundCell, data: CaseData, settle: Callable[[], None]) -> None:
+def _blame(bound: Bound, data: CaseData, settle: Callable[[], None]) -> None:
     """Raises Rejected where the output of a call is right once it was waited for, else CheckFailed."""
     poison(bound.tensors, bound.specs, PATTERNS[0])
     settle()

@@ -10,9 +10,12 @@ import torch
 
 from mkframe.check.buffers import PATTERNS
 from mkframe.check.case_data import BASE, FRESH, NEGATED
+from mkframe.check.cell import CheckFailed, Evidence
+from mkframe.check.joined import check_joined
 from mkframe.conformance.bench import Bench, Bound, Cell, bind, kept, load, settle
 from mkframe.conformance.messages import Broken, NotAsked
 from mkframe.graph.capture import capture
+from mkframe.model.outcome import Rejected
 
 _MANY_CALLS = 100
 _LONG_SERIES = 4000
@@ -84,6 +87,13 @@ def _after_many(cell: Cell) -> None:
     bound = bind(cell)
     bound.call(_MANY_CALLS)
     bound.judge()
+
+
+def _joined(cell: Cell) -> None:
+    try:
+        check_joined(bind(cell), cell.data, settle, Evidence())
+    except (Rejected, CheckFailed) as error:
+        raise Broken(str(error)) from error
 
 
 def _in_bounds(cell: Cell) -> None:
@@ -261,6 +271,7 @@ CHECKS: Mapping[str, Callable[[Bench], str]] = {
     "inputs intact": _few(_intact),
     "shifted buffers": _few(_shifted),
     "after timing": _few(_after_many),
+    "joined": _few(_joined),
     "in bounds": _few(_in_bounds),
     "no state": no_state,
     "interleaved": _few(_in_turns),

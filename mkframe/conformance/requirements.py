@@ -69,6 +69,7 @@ _CELLS = (
     ("inputs intact", "leaves inputs and weights as they were, bit for bit"),
     ("shifted buffers", "a second binding to buffers at other addresses is right too"),
     ("after timing", "is still right after many calls"),
+    ("joined", "has done all of its work when a call ends: no thread and no side stream brings it later"),
     ("in bounds", "writes nothing next to its tensors"),
     ("no state", "keeps nothing between cells: cells bound in either order are right, and the instance stays as it was"),
     ("interleaved", "two bindings with different data, called in turns, do not disturb each other"),
@@ -101,6 +102,8 @@ def _needs(name: str, phase: Phase) -> tuple[str, ...]:
         return ("loads",)
     if phase is Phase.QUESTIONS:
         return ("loads", "option defaults", "unsupported total") if name in _AFTER_TOTAL else ("loads", "option defaults")
+    if name == "joined":  # an output that never comes is another fault than one that comes late
+        return (*_BOUND, "poison nan")
     return _BOUND[:-1] if name == "binds" else _BOUND
 
 

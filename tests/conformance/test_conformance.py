@@ -110,6 +110,7 @@ BREACHES = {
     "writing-its-weight": {"inputs intact": "it wrote w, which is an input"},
     "serving-the-first-buffers": {"shifted buffers": "beyond tolerance"},
     "tired": {"after timing": "beyond tolerance"},
+    "finishing-later": {"joined": "threads: warm calls left 1 thread"},
     "one-too-many": {"in bounds": "it wrote outside of y"},
     "one-before": {"in bounds": "it wrote outside of y"},
     "overrunning-scratch": {"in bounds": "it wrote outside of h"},
