@@ -12,25 +12,22 @@ from mkframe import canonical
 from mkframe.check.buffers import Tensors, allocate, names_of
 from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, Seal, bind_cell, check_after_timing, check_cell
-from mkframe.check.content import check_content
-from mkframe.check.joined import check_idle, check_joined
 from mkframe.check.producer import check_producer
 from mkframe.check.rotation import OutOfReach, Rotation, inputs_of_set, sets_for
-from mkframe.check.threads import Threads
 from mkframe.errors import RunError, WorkloadError
 from mkframe.model.outcome import Outcome, Rejected
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import Role
-from mkframe.originals import Originals, told_of
+from mkframe.originals import Originals
 from mkframe.plan.engines import options_of
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.registry import Registry
 from mkframe.redact import storable, storable_value
 from mkframe.run import messages as m
+from mkframe.run.defences import Defences
 from mkframe.run.sources import file_sources, imported_sources
 from mkframe.run.worker_device import WorkerDevice
 from mkframe.text import told
-from mkframe.timing.bounds import LoopClock
 from mkframe.timing.sampler import Subject, Timed
 
 _CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
@@ -60,7 +57,7 @@ class OpenedCase:
         self, send: Callable[[m.Event], None], setup: m.WorkerSetup, registry: Registry, device: WorkerDevice, originals: Originals
     ) -> None:
         self._send = send
-        self._originals = originals
+        self._defences = Defences(device, originals)
         self._timing = setup.timing
         self._workload = registry.workload(setup.workload)
         self._precision = PRECISIONS[setup.precision]
@@ -119,7 +116,7 @@ class OpenedCase:
         def bind(shifted: bool = False) -> BoundCell:
             return bind_cell(engine, options, data, self._shared, device.stream, request.graph, shifted)
 
-        device.clear_carveout()
+        self._defences.before_cell()
         self._files |= _own_sources(engine)
         bound = bind()
         cell = _Cell(bound, Evidence(), Seal(bound.tensors, names_of(data.specs, Role.INPUT, Role.WEIGHT)))
@@ -160,12 +157,9 @@ class OpenedCase:
         timed = cell.timed
         assert timed is not None, "a cell is opened before it is timed"
         self._timed.add(name)
-        self._device.clear_carveout()
+        self._defences.before_cell()
         timed.warm_up(self._timing.warmups)
-        threads, clock = Threads(), LoopClock()
-        block = timed.sample(self._timing.samples_per_round)
-        clock.check(block)
-        threads.check()
+        block = self._defences.sampled(lambda: timed.sample(self._timing.samples_per_round))
         cell.bound.places.check()
         cell.seal.check()  # now: the next engine would compute on what this one left
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
@@ -192,39 +186,15 @@ class OpenedCase:
         if name not in self._timed:  # its blocks were measured by a worker that is gone: check a call made as those were
             assert cell.timed is not None, "a cell is opened before it is closed"
             cell.timed.warm_up(self._timing.warmups + 1)
-        cell.bound.places.check()
+        for bound in (cell.bound,) if cell.rotation is None else cell.rotation.sets:
+            bound.places.check()
         if cell.rotation is not None:
             cell.rotation.check(cell.evidence, self._device.settle)
         else:
             check_after_timing(cell.bound, self._drawn(), cell.evidence)
-        self._check_honesty(cell)
+        beat = m.Stage(engine=name, doing="comparing fresh inputs with the known one")
+        self._defences.after_timing(cell.bound, self._drawn(), cell.evidence, lambda: self._send(beat))
         self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))
-
-    def _check_honesty(self, cell: _Cell) -> None:
-        """Lines 4 and 7 of the table in docs/measurement.md, on an engine that has been timed: it has had every chance to learn."""
-        device, data = self._device, self._drawn()
-        check_joined(cell.bound, data, device.settle, cell.evidence)
-        if device.stream is not None:
-            check_idle(cell.bound.run, device.stream, cell.evidence)
-        check_content(cell.bound, data, device.sampler.reading, device.hello.step_ms, cell.evidence)
-
-    def _check_left(self) -> None:
-        """What an engine must leave as it found it, for the sake of all others. Puts it back, and raises Rejected."""
-        changed = self._originals.restore()
-        if self._device.carveout is not None:
-            self._device.carveout.check()
-        if changed:
-            raise Rejected(f"originals: {told_of(changed)}")
-
-    def _put_back(self) -> bool:
-        """After a failure: whether everything is as the next engine must find it."""
-        try:
-            self._check_left()
-        except Rejected:
-            return True
-        except Exception:
-            return False
-        return True
 
     def _attempt(self, engine: str | None, doing: str, work: Callable[[], Any]) -> bool:
         """Runs `work` for one engine (None: for the whole case). What goes wrong becomes the outcome of that cell.
@@ -234,7 +204,7 @@ class OpenedCase:
         self._send(m.Stage(engine=engine, doing=doing))
         try:
             work()
-            self._check_left()
+            self._defences.check_left()
             return True
         except BaseException as error:  # SystemExit too: an engine that exits ends its own cell
             outcome, reason = classify(error, doing)
@@ -242,7 +212,7 @@ class OpenedCase:
             evidence = Evidence() if cell is None else cell.evidence
             del cell, error
         self._send(m.CellFailed(engine=engine, outcome=outcome, reason=reason, check=evidence.record(), checks=tuple(evidence.checks)))
-        if not self._device.healthy() or not self._put_back():
+        if not self._device.healthy() or not self._defences.put_back():
             raise DeviceLost
         self._restore_inputs()
         self._device.release()

@@ -7,18 +7,18 @@ import numpy as np
 import torch
 
 from mkframe import stats
-from mkframe.check import buffers, case_data, cell, content, joined, mutants, places, rotation, threads
-from mkframe.graph import capture, launch
+from mkframe.check import buffers, case_data, cell, content, joined, mutants, places, producer, rotation, threads
+from mkframe.graph import capture, carveout, edges, launch, nodes, twin
 from mkframe.originals import Originals
-from mkframe.run import opened_case, worker_device
+from mkframe.run import defences, opened_case, worker_device
 from mkframe.timing import bounds, clocks, collector, cpu, cuda, events, protocols, sampler
 
 _MODULES = (
     stats,
     *(bounds, clocks, collector, cpu, cuda, events, protocols, sampler),
-    *(buffers, case_data, cell, content, joined, mutants, places, rotation, threads),
-    *(capture, launch),
-    *(opened_case, worker_device),
+    *(buffers, case_data, cell, content, joined, mutants, places, producer, rotation, threads),
+    *(capture, carveout, edges, launch, nodes, twin),
+    *(defences, opened_case, worker_device),
 )
 
 

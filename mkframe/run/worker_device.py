@@ -53,11 +53,6 @@ class WorkerDevice:
         if self.stream is not None:
             torch.cuda.synchronize()
 
-    def clear_carveout(self) -> None:
-        """Before a cell runs: no line of L2 persists from the one before."""
-        if self.carveout is not None:
-            self.carveout.reset()
-
     def wake(self) -> None:
         """Light work for `wake_s` seconds, in case the clocks fell while the host drew inputs and computed references."""
         if self.wake_s > 0:

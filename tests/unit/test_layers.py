@@ -22,6 +22,7 @@ SEES = {"compare": ("validate",)}  # these see layer 0 and what is named
 WORKER_SIDE = (
     "mkframe.run.worker",
     "mkframe.run.opened_case",
+    "mkframe.run.defences",
     "mkframe.run.watched",
     "mkframe.run.worker_device",
     "mkframe.conformance.child",

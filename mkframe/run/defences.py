@@ -1,0 +1,87 @@
+"""The defences around the timed loop, for the engines of one worker: lines 4, 7, 8 and 12 of "how benchmarks lie"."""
+
+from collections.abc import Callable
+from time import monotonic
+
+from mkframe.check.case_data import CaseData
+from mkframe.check.cell import BoundCell, Evidence
+from mkframe.check.content import check_content
+from mkframe.check.joined import check_idle, check_joined
+from mkframe.check.threads import Threads
+from mkframe.model.outcome import Rejected
+from mkframe.originals import Originals, told_of
+from mkframe.run.worker_device import WorkerDevice
+from mkframe.timing.bounds import LoopClock
+from mkframe.timing.sampler import Block, Call, Readable
+
+_BEAT_S = 1.0
+
+
+class Defences:
+    """`originals` were taken before any plugin was imported."""
+
+    def __init__(self, device: WorkerDevice, originals: Originals) -> None:
+        self._device = device
+        self._originals = originals
+
+    def before_cell(self) -> None:
+        """Before an engine is bound, and before each of its blocks: no line of L2 persists from the one before."""
+        if self._device.carveout is not None:
+            self._device.carveout.reset()
+
+    def sampled(self, sample: Callable[[], Block]) -> Block:
+        """A block of a cell that is warm, between a second clock and a count of threads. Raises Rejected."""
+        threads, clock = Threads(), LoopClock()
+        block = sample()
+        clock.check(block)
+        threads.check()
+        return block
+
+    def after_timing(self, bound: BoundCell, data: CaseData, evidence: Evidence, beat: Callable[[], None]) -> None:
+        """On an engine that has been timed: it has had every chance to learn. `beat` shows a sign of life, once a second at most.
+
+        Raises Rejected, or CheckFailed for a wrong output.
+        """
+        device = self._device
+
+        def reading(call: Call, before: Call) -> Readable:
+            return device.sampler.reading(call, _beating(before, beat))
+
+        check_joined(bound, data, device.settle, evidence)
+        if device.stream is not None:
+            check_idle(bound.run, device.stream, evidence)
+        check_content(bound, data, reading, device.hello.step_ms, evidence)
+
+    def check_left(self) -> None:
+        """What an engine must leave as it found it, for the sake of all others. Puts it back, and raises Rejected.
+
+        Raises something else where it cannot be put back.
+        """
+        changed = self._originals.restore()
+        if self._device.carveout is not None:
+            self._device.carveout.check()
+        if changed:
+            raise Rejected(f"originals: {told_of(changed)}")
+
+    def put_back(self) -> bool:
+        """After an engine has failed: whether everything is as the next one must find it."""
+        try:
+            self.check_left()
+        except Rejected:
+            return True
+        except Exception:
+            return False
+        return True
+
+
+def _beating(before: Call, beat: Callable[[], None]) -> Call:
+    last_s = monotonic()
+
+    def both() -> None:
+        nonlocal last_s
+        if monotonic() - last_s > _BEAT_S:
+            last_s = monotonic()
+            beat()
+        before()
+
+    return both
