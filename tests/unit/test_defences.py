@@ -81,7 +81,7 @@ def block(total_ms: float) -> Block:
 
 def test_a_block_is_bounded_and_leaves_no_thread() -> None:
     assert around().sampled(lambda: block(0.1)).host_total_ms == 0.1
-    with pytest.raises(Rejected, match="^loop clock"):
+    with pytest.raises(Rejected, match=r"^loop clock"):
         around().sampled(lambda: block(1e6))
     release = threading.Event()
     helper = threading.Thread(target=release.wait)
@@ -90,7 +90,7 @@ def test_a_block_is_bounded_and_leaves_no_thread() -> None:
         helper.start()
         return block(0.1)
 
-    with pytest.raises(Rejected, match="^threads"):
+    with pytest.raises(Rejected, match=r"^threads"):
         around().sampled(starting)
     release.set()
     helper.join()

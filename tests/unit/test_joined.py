@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from test_check import CASE, FP16, Doubling
 
 from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, bind_cell
-from mkframe.check.joined import check_joined, outlasts
+from mkframe.check.joined import check_idle, check_joined, outlasts
 from mkframe.check.places import Places
 from mkframe.check.threads import Threads
 from mkframe.model.outcome import Rejected
@@ -182,3 +182,65 @@ def test_what_an_engine_does_to_its_dictionary_is_its_own_affair() -> None:
         return lambda: right(mine)
 
     assert check(make).checks == ["joined"]
+
+
+class FakeGpu:
+    """A device on a clock of its own, in us: calls keep the stream busy for `call_us` and, where not joined, another one for
+    `side_us`; asking it costs the host `ask_us`."""
+
+    def __init__(self, call_us: float, side_us: float = 0.0, ask_us: float = 15.0) -> None:
+        self.call_us, self.side_us, self.ask_us = call_us, side_us, ask_us
+        self.now = self.stream_end = self.side_end = 0.0
+
+    def run(self) -> None:
+        self.now += 5.0  # to enqueue it
+        self.stream_end = max(self.stream_end, self.now) + self.call_us
+        self.side_end = max(self.side_end, self.now) + self.side_us
+
+    def synchronize(self) -> None:
+        self.now = max(self.now, self.stream_end, self.side_end) + self.ask_us
+
+    def perf_counter_ns(self) -> int:
+        return round(self.now * 1e3)
+
+    def event(self, enable_timing: bool) -> "FakeEvent":
+        return FakeEvent(self)
+
+
+class FakeEvent:
+    def __init__(self, gpu: FakeGpu) -> None:
+        self.gpu, self.at = gpu, 0.0
+
+    def record(self, stream: Any) -> None:
+        self.at = max(self.gpu.now, self.gpu.stream_end)
+
+    def synchronize(self) -> None:
+        self.gpu.now = max(self.gpu.now, self.at)
+
+    def elapsed_time(self, other: "FakeEvent") -> float:
+        return (other.at - self.at) / 1e3
+
+
+@pytest.mark.parametrize(
+    ("gpu", "busy"),
+    [
+        (FakeGpu(10.0), False),
+        (FakeGpu(10.0, ask_us=500.0), False),
+        (FakeGpu(1.0, side_us=15.0), True),  # a backlog grows: it is enqueued faster than it is worked off
+        (FakeGpu(10.0, side_us=10.5), False),
+        (FakeGpu(10.0, side_us=500.0), True),
+    ],
+)
+def test_a_device_that_works_on_after_the_stop_event_is_rejected(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu, busy: bool) -> None:
+    from mkframe.check import joined
+
+    monkeypatch.setattr(torch.cuda, "Event", gpu.event)
+    monkeypatch.setattr(torch.cuda, "synchronize", gpu.synchronize)
+    monkeypatch.setattr(joined, "perf_counter_ns", gpu.perf_counter_ns)
+    evidence, stream = Evidence(), cast("torch.cuda.Stream", None)
+    if busy:
+        with pytest.raises(Rejected, match=r"^device idle: the device works .* us longer than the events see"):
+            check_idle(gpu.run, stream, evidence)
+    else:
+        check_idle(gpu.run, stream, evidence)
+        assert evidence.checks == ["device idle"]
