@@ -1,4 +1,4 @@
-"""`python -m mkframe validate FILE...`: checks reports and says everything that is wrong with them."""
+"""`python -m mkframe validate FILE...`: checks reports and device cards and says everything that is wrong with them."""
 
 import argparse
 import json
@@ -13,6 +13,7 @@ from mkframe.cli.printed import printed
 from mkframe.errors import MkframeError, UsageError
 from mkframe.validate import SIZE_LIMIT, Result, validate, validate_stream
 from mkframe.validate.finding import Finding, error, readable
+from mkframe.validate.formats import WORDS
 from mkframe.validate.reader import TOO_LARGE
 
 _MIB = 2**20
@@ -38,12 +39,13 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="mkframe validate",
-        description="Checks comparison and energy reports against their schema; a comparison report of ours also for rates and shares of "
-        "peak, and, read from a file, for the samples file beside it, which must have the SHA-256 that the report says. Medians and "
-        "verdicts are not recomputed from the samples, and the source hashes are not looked at. Needs no GPU.",
+        description="Checks comparison reports, energy reports and device cards against their schema; a comparison report of ours also for "
+        "rates and shares of peak, and, read from a file, for the samples file beside it, which must have the SHA-256 that the report "
+        "says; a device card also for figures that contradict each other. Medians and verdicts of reports are not recomputed from the "
+        "samples, and the source hashes are not looked at. Needs no GPU.",
         epilog="Exit code: 0 without errors, 1 with at least one, 2 for unreadable files, unknown formats and wrong usage.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a report; - is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a report or a device card; - is standard input")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="lines for people, or one JSON document")
     parser.add_argument(
         "--size-limit", type=_mebibytes, default=SIZE_LIMIT, metavar="MIB", help=f"largest file in MiB (default {SIZE_LIMIT // _MIB})"
@@ -91,7 +93,7 @@ def _print_text(results: Iterator[Result]) -> int:
 def _lines(result: Result) -> Iterator[str]:
     file = printed(result.path or "")
     if not result.findings:
-        yield f"{file}: ok ({result.format} report)"
+        yield f"{file}: ok ({WORDS[str(result.format)]})"
     for finding in result.findings:
         yield f"{file}: {readable(finding.pointer)}: {finding.severity} {finding.rule}: {printed(finding.message)}"
 

@@ -16,6 +16,7 @@ from mkframe.model.report import Summary
 from mkframe.text import printable
 from mkframe.validate import SIZE_LIMIT, check_document
 from mkframe.validate.finding import Finding, shown
+from mkframe.validate.formats import COMPARISON, a_word
 from mkframe.validate.parser import parse
 from mkframe.validate.reader import read_file
 
@@ -98,10 +99,10 @@ def load(path: str | Path) -> Report:
     first = parsed.faults[0] if parsed.faults else None
     if first is None:
         result = check_document(parsed.document)
-        if result.ok and result.format == "comparison":
+        if result.ok and result.format == COMPARISON:
             return _report(Path(path), sha256(data), parsed.document)
         first = result.first_error
-    why = "it is an energy report" if first is None else first.message
+    why = f"it is {a_word(str(result.format))}" if first is None else first.message
     raise UnreadableError(printable(f"{shown(str(path))} is no valid comparison report: {why}; see python -m mkframe validate"))
 
 

@@ -16,12 +16,11 @@ from mkframe import canonical
 from mkframe.errors import RunError, UnreadableError
 from mkframe.model.device import Device
 from mkframe.model.device_card import Body, LaunchFloor, MeasuredCard, MemoryRate, Operation
-from mkframe.validate.finding import Finding
+from mkframe.validate import check_document
+from mkframe.validate.finding import Finding, error
+from mkframe.validate.formats import DEVICE_CARD, a_word
 from mkframe.validate.parser import parse
-from mkframe.validate.schema_rule import schema_findings
-from mkframe.validate.values import value_faults
 
-SCHEMA = "device-card"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -70,16 +69,21 @@ def read_card(path: Path) -> MeasuredCard:
 
 
 def findings_of(document: Any) -> list[Finding]:
-    """Everything that is wrong with a document as a device card."""
-    return list(value_faults(document)) or schema_findings(document, SCHEMA)
+    """Everything that is wrong with a document as a device card, as `validate` finds it."""
+    result = check_document(document)
+    if result.format not in (None, DEVICE_CARD):
+        return [error("format", f"this is {a_word(result.format)}")]
+    return list(result.findings)
 
 
 def save_card(document: dict[str, Any], path: Path) -> Path:
-    """Writes a card, whole or not at all, and makes its folder. Raises RunError where it breaks its own schema, UnreadableError
+    """Writes a card, whole or not at all, and makes its folder. Raises RunError where it is no valid card, UnreadableError
     where it cannot be written."""
     findings = findings_of(document)
     if findings:
-        raise RunError(f"device probe: the card breaks its own schema at {findings[0].pointer}: {findings[0].message}")
+        raise RunError(
+            f"device probe: the card contradicts its format at {findings[0].pointer}: {findings[0].message}; nothing was written"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

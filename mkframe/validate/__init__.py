@@ -1,4 +1,5 @@
-"""Checks a report without a GPU: reading, JSON, format, schema, rates, and the hash of its samples file. Needs neither torch nor hydra.
+"""Checks a report or a device card without a GPU: reading, JSON, format, schema; of a report the rates and the hash of its samples
+file, of a card whether its figures agree. Needs neither torch nor hydra.
 
     result = validate("report.json")    # or a document: validate({"rounds": 5, ...})
     result.ok, result.exit_code, result.findings
@@ -13,7 +14,7 @@ from mkframe.validate.finding import Finding, Result, Severity, error
 from mkframe.validate.formats import TOLD_BY, recognise
 from mkframe.validate.parser import parse
 from mkframe.validate.reader import SIZE_LIMIT, read_file, read_stream
-from mkframe.validate.rules import FIGURE_RULES, FILE_RULES, RULES
+from mkframe.validate.rules import CONTENT_RULES, FILE_RULES, RULES
 from mkframe.validate.values import value_faults
 
 __all__ = ["SIZE_LIMIT", "Finding", "Result", "Severity", "check_document", "validate", "validate_stream"]
@@ -50,7 +51,7 @@ def _check(document: Any, path: str | None = None, folder: Path | None = None) -
         return Result(path=path, format=None, findings=(error("format", TOLD_BY),))
     findings = tuple(finding for rule in RULES[format] for finding in rule(document))
     if not findings:
-        findings = tuple(finding for rule in FIGURE_RULES[format] for finding in rule(document))
+        findings = tuple(finding for rule in CONTENT_RULES[format] for finding in rule(document))
         if folder is not None:
             findings += tuple(finding for file_rule in FILE_RULES[format] for finding in file_rule(document, folder))
     return Result(path=path, format=format, findings=findings)

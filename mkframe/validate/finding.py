@@ -31,10 +31,10 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
-    """What was found in one report.
+    """What was found in one file or document.
 
-    `path` is None for a document that did not come from a file. `format` is "comparison" or "energy", None where the
-    file is unreadable or in neither format.
+    `path` is None for a document that did not come from a file. `format` is "comparison", "energy" or "device-card", None where
+    the file is unreadable or in none of these.
     """
 
     path: str | None
@@ -52,7 +52,7 @@ class Result:
 
     @property
     def exit_code(self) -> int:
-        """0 without errors, 1 with at least one, 2 for what cannot be read as a report."""
+        """0 without errors, 1 with at least one, 2 for what cannot be read or is in no known format."""
         if self.format is None:
             return 2
         return 0 if self.ok else 1

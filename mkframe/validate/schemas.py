@@ -12,7 +12,7 @@ _REFERENCE = "#/$defs/"
 
 @cache
 def schema(format: str) -> dict[str, Any]:
-    """The schema of a format ("comparison" or "energy") as it is published."""
+    """The schema of a format (formats.FORMATS) as it is published."""
     text = resources.files("mkframe_schemas").joinpath(f"{format}.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded

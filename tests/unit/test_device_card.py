@@ -120,7 +120,7 @@ def test_a_damaged_card_is_refused_in_words_and_not_loaded(card: MeasuredCard, h
 
 def test_a_document_that_breaks_the_schema_is_not_written(card: MeasuredCard, tmp_path: Path) -> None:
     document = {**card.document(), "took_s": -1}
-    with pytest.raises(RunError, match="breaks its own schema at /took_s"):
+    with pytest.raises(RunError, match="contradicts its format at /took_s"):
         cards.save_card(document, tmp_path / "card.json")
     assert not (tmp_path / "card.json").exists()
 
