@@ -1,4 +1,4 @@
-"""Error rates of the rule that ranks two medians (mkframe/stats.py), on pairs whose truth is known. Prints a table.
+"""Error rates of the rule that ranks two medians (mkframe/stats/rule.py), on pairs whose truth is known. Prints a table.
 
 python benchmarks/compare_error_table.py [--pairs 4000] [--seed 1]      about ten minutes alone; docs/compare.md quotes it
 

@@ -124,11 +124,11 @@ def test_other_code_is_refused(run_cli: Any, half: Path) -> None:
     path = half / "journal.jsonl"
     head, _, rest = path.read_text().partition("\n")
     document = json.loads(head)
-    document["source_sha256"]["mkframe/stats.py"] = "0" * 64
+    document["source_sha256"]["mkframe/stats/rule.py"] = "0" * 64
     path.write_text(json.dumps(document) + "\n" + rest)
     result = run_cli(f"resume={half}")
     assert result.returncode == 2
-    assert "mkframe/stats.py has changed since the run began" in result.stderr
+    assert "mkframe/stats/rule.py has changed since the run began" in result.stderr
 
 
 def test_a_run_that_goes_on_is_left_alone(run_cli: Any, half: Path) -> None:

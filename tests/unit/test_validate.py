@@ -235,7 +235,7 @@ def _report() -> ComparisonReport:
         timing="per_call",
         rounds=2,
         samples_per_round=5,
-        source_sha256={"mkframe/stats.py": HASH},
+        source_sha256={"mkframe/stats/rule.py": HASH},
         source_commit=None,
         sets={"smoke": (CaseResult(shape=shape, engines=engines),)},
         limitations=("Timing protocol: per_call.",),
