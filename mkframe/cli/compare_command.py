@@ -11,6 +11,7 @@ from mkframe.cli.parser import Parser
 from mkframe.compare import Outcome, compare_reports, load, require_same
 from mkframe.compare.conditions import FIELDS
 from mkframe.compare.result import CellResult
+from mkframe.compare.verdict import FLOOR_WORDS
 from mkframe.text import printable
 
 _HEAD = ("shape set", "shape", "engine", "BASE us", "NEW us", "ratio", "99 % interval", "floors", "verdict")
@@ -90,6 +91,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     yield ""
     yield from _table([_HEAD, *map(_row, outcome.cells)])
     yield ""
+    yield from _floors(outcome.cells)
     yield ", ".join(f"{count} {word}" for word, count in outcome.counts.items()) + "; " + _mean(outcome)
     if outcome.failures:
         yield f"FAILED: {len(outcome.failures)} cells SLOWER beyond {outcome.fail_on:g} % or without the result that BASE has"
@@ -105,6 +107,16 @@ def _row(cell: CellResult) -> tuple[str, ...]:
     verdict = f"{found.verdict}{f': {found.reason}' if found.reason else ''}"
     ratio = "-" if cell.ratio is None else f"{cell.ratio:.3f}"
     return (*head, ratio, f"{found.low:.3f} to {_bound(found.high)}", floors, verdict)
+
+
+def _floors(cells: Sequence[CellResult]) -> Iterator[str]:
+    """What the column `floors` counts: a line for each floor that a cell stands on, and one where cells stand on none."""
+    compared = [cell.compared for cell in cells if cell.compared is not None]
+    for name, floor_ms in dict.fromkeys((found.floor, found.floor_ms) for found in compared):
+        if name is None or floor_ms is None:
+            yield "floors: - where not both sessions measured the floor"
+        else:
+            yield f"floors: (NEW - BASE) / {floor_ms * 1e3:.3g} us, the sessions' median of {FLOOR_WORDS[name]} ({name})"
 
 
 def _bound(value: float) -> str:

@@ -40,8 +40,9 @@ class CellResult:
 
     @property
     def ratio(self) -> float | None:
-        """NEW / BASE of the medians; None where one is missing or zero."""
-        return self.new_ms / self.base_ms if self.new_ms and self.base_ms else None
+        """NEW / BASE of the medians; None where one is missing or zero, or where float64 cannot hold it."""
+        ratio = self.new_ms / self.base_ms if self.new_ms and self.base_ms else None
+        return ratio if ratio and math.isfinite(ratio) else None
 
     def document(self) -> dict[str, Any]:
         found = self.compared.comparison if self.compared is not None else None

@@ -13,6 +13,12 @@ from mkframe.model.report import Summary
 
 _FLOORS = {"slope": ("empty-kernel-slope",), "graph": ("empty-kernel-graph", "empty-call"), "eager": ("empty-kernel", "empty-call")}
 """The floor that a cell's time stands on: of slopes, else by the form of its call; `empty-call` is a CPU's."""
+FLOOR_WORDS = {
+    "empty-kernel-slope": "one empty kernel in a chain",
+    "empty-kernel-graph": "an event pair around a graph of one empty kernel, for graph forms",
+    "empty-kernel": "an event pair around an empty kernel, for eager calls",
+    "empty-call": "a clock pair around an empty call",
+}
 _OTHER_KERNELS = "equal sources and packages ran other kernels (autotuning chose differently): this says nothing of the sources"
 
 
@@ -43,10 +49,10 @@ def compare_cell(key: CellKey, base: Report, new: Report) -> Compared:
     if found.verdict in (Verdict.FASTER, Verdict.SLOWER) and _other_kernels(one, other) and _same_sources(base, new, one, other):
         found = replace(found, verdict=Verdict.UNDECIDED, reason=_OTHER_KERNELS)
     name, floor_ms = _floor(one.record, base, new)
-    difference = one.stream.p50_ms - other.stream.p50_ms
-    return Compared(
-        comparison=found, rests_on=rests_on, floor=name, floor_ms=floor_ms, floors=None if floor_ms is None else difference / floor_ms
-    )
+    floors = None if floor_ms is None else (one.stream.p50_ms - other.stream.p50_ms) / floor_ms
+    if floors is not None and not math.isfinite(floors):
+        name, floor_ms, floors = None, None, None
+    return Compared(comparison=found, rests_on=rests_on, floor=name, floor_ms=floor_ms, floors=floors)
 
 
 def compare_summaries(one: Summary, other: Summary, step_ms: float | None) -> stats.Comparison:
@@ -55,10 +61,10 @@ def compare_summaries(one: Summary, other: Summary, step_ms: float | None) -> st
     The interval of the ratio is the wider one of what the bands from min to p95 allow and of what two single processes may
     differ by (stats.unseen_ratio). FASTER or SLOWER only where it does not hold 1; SAME never.
     """
-    if min(one.min_ms, other.min_ms, one.p50_ms, other.p50_ms) <= 0:
+    if min(each for side in (one, other) for each in (side.min_ms, side.p50_ms, side.p95_ms)) <= 0:
         return stats.Comparison(verdict=Verdict.UNDECIDED, ratio=1.0, low=0.0, high=_LARGEST, reason="a time is zero")
-    ratio, unseen = one.p50_ms / other.p50_ms, stats.unseen_ratio()
-    low, high = min(one.min_ms / other.p95_ms, ratio / unseen), max(one.p95_ms / other.min_ms, ratio * unseen)
+    ratio, unseen = min(one.p50_ms / other.p50_ms, _LARGEST), stats.unseen_ratio()
+    low, high = min(one.min_ms / other.p95_ms, ratio / unseen), min(max(one.p95_ms / other.min_ms, ratio * unseen), _LARGEST)
     verdict, reason = Verdict.FASTER if ratio < 1 else Verdict.SLOWER, None
     if step_ms is not None and abs(one.p50_ms - other.p50_ms) <= step_ms:
         reason = f"the medians differ by no more than one step of the clock ({step_ms * 1e3:.3g} us)"

@@ -124,7 +124,7 @@ def _decide(
     median_one, median_other = float(np.median(one)), float(np.median(other))
     if min(median_one, median_other) <= 0:
         return _undecided_zero()
-    ratio = median_one / median_other
+    ratio = min(median_one / median_other, _HUGE)
     low, high = min(ratio_interval[0], ratio), max(ratio_interval[1], ratio)
     verdict, reason = Verdict.FASTER if ratio < 1 else Verdict.SLOWER, None
     resolves = step_ms is None or step_ms <= SAME_WITHIN * min(intervals[0][0], intervals[1][0])

@@ -54,6 +54,22 @@ def test_the_table_has_a_row_for_each_cell(base: Path, slower: Path, capsys: Cap
     assert lines[-2].startswith("1 SLOWER, 1 UNDECIDED; geometric mean of the ratios 1.0")
 
 
+def test_the_text_says_which_floor_and_how_long_it_is(base: Path, slower: Path, tmp_path: Path, capsys: Capture) -> None:
+    def none(made: Document) -> None:
+        made["mkframe"]["timing"]["floors"] = []
+
+    compare(base, slower, "--format", "json")
+    floor_ms = json.loads(capsys.readouterr().out)["cells"][0]["floor_ms"]
+    compare(base, slower)
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("floors: ")]
+    kind = "an event pair around a graph of one empty kernel, for graph forms (empty-kernel-graph)"
+    assert told == [f"floors: (NEW - BASE) / {floor_ms * 1e3:.3g} us, the sessions' median of {kind}"]
+    cells = {(0, GRAPH): samples(20.0, 5), (1, GRAPH): samples(20.0, 6)}
+    compare(base, report(tmp_path / "without", cells, edit=none))
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("floors: ")]
+    assert told == ["floors: - where not both sessions measured the floor"]
+
+
 def test_json_is_one_document(base: Path, slower: Path, capsys: Capture) -> None:
     assert compare(base, slower, "--format", "json", "--fail-on", "2.5") == 1
     document = json.loads(capsys.readouterr().out)

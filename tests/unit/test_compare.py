@@ -1,27 +1,32 @@
 """compare as a library: planted differences, what may not be compared, samples files by strangers, reports without samples."""
 
+import copy
 import io
 import json
+import math
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from compare_reports import THREE, Document, array, document, foreign, npz, report, samples, write, zipped
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mkframe.compare import Outcome, compare_reports, load, require_same
+from mkframe.compare.conditions import FIELDS
 from mkframe.compare.result import State
 from mkframe.compare.samples import LIMIT, open_samples
 from mkframe.compare.verdict import compare_summaries
-from mkframe.errors import UnreadableError, UsageError
+from mkframe.errors import MkframeError, UnreadableError, UsageError
 from mkframe.model.outcome import Verdict
 from mkframe.model.report import Summary
 from mkframe.stats import unseen_ratio
+from mkframe.validate import check_document
 
 GRAPH = "persistent-graph"
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -364,6 +369,74 @@ def test_summaries_within_a_step_are_undecided() -> None:
     found = compare_summaries(summary(3.0, 2.9, 3.1), summary(2.0, 1.9, 2.1), 1.5)
     assert found.verdict is Verdict.UNDECIDED
     assert "one step" in (found.reason or "")
+
+
+ANY_TIME = st.sampled_from([0.0, 5e-324, 1e-300, 1.0, 1e300, 1.7e308]) | st.floats(0.0, 1e6)
+
+
+@given(one=st.tuples(ANY_TIME, ANY_TIME, ANY_TIME), other=st.tuples(ANY_TIME, ANY_TIME, ANY_TIME), step_ms=st.none() | st.just(1e-3))
+def test_summaries_of_any_report_give_numbers_that_json_holds(one: Any, other: Any, step_ms: float | None) -> None:
+    """Other people's reports may hold times that contradict each other."""
+    sides = (Summary(count=1, p50_ms=p50, p95_ms=p95, min_ms=low, max_ms=p95, mean_ms=p50) for p50, low, p95 in (one, other))
+    found = compare_summaries(*sides, step_ms)
+    assert all(math.isfinite(value) and value >= 0 for value in (found.ratio, found.low, found.high))
+    assert found.low <= found.high
+
+
+def test_times_too_far_apart_for_float64_have_no_ratio(tmp_path: Path) -> None:
+    paths = []
+    for p50 in (1e-300, 1e300):
+        made = document({(0, GRAPH): samples(20.0, 1)})
+        foreign(made)
+        made["development"][0]["engines"][GRAPH]["stream_summary"] |= dict.fromkeys(("p50_ms", "p95_ms", "min_ms", "max_ms"), p50)
+        paths.append(tmp_path / f"{p50}.json")
+        paths[-1].write_text(json.dumps(made), encoding="utf-8")
+    outcome = compared(*paths)
+    assert (outcome.cells[0].ratio, outcome.geometric_mean) == (None, None)
+    json.dumps(outcome.document(), allow_nan=False)
+
+
+ODD_CELLS: Any = {
+    (0, "torch-cublas"): samples(20.0, 1, per_round=8),
+    (0, GRAPH): samples(15.0, 2, per_round=8),
+    (0, "torch-compile"): "unsupported",
+    (1, "torch-cublas"): "crashed",
+    (1, GRAPH): "incomplete",
+}
+ODD = document(ODD_CELLS)
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in items:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+PLACES = [path for path in places(ODD) if path[:2] not in (("mkframe", "config"), ("mkframe", "source_sha256"))]
+ODD_VALUES = st.sampled_from([..., None, 0, -1, 1, 1e-300, 1e300, "", "x", "passed", "incomplete", True, [], {}])
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture])
+@given(path=st.sampled_from(PLACES), value=ODD_VALUES, other=st.booleans())
+def test_a_valid_report_however_odd_is_compared_or_refused(tmp_path: Path, path: tuple[Any, ...], value: Any, other: bool) -> None:
+    made = copy.deepcopy(ODD)
+    node: Any = made
+    for key in path[:-1]:
+        node = node[key]
+    if value is ...:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+    if other and {"mkframe", "timing"} <= made.keys():
+        foreign(made)
+    assume(check_document(made).ok)
+    base = report(tmp_path / "base", ODD_CELLS)
+    new = tmp_path / "base" / "new.json"
+    new.write_text(json.dumps(made), encoding="utf-8")
+    for pair in ((base, new), (new, base)):
+        with suppress(MkframeError):
+            json.dumps(compared(*pair, *FIELDS).document(), allow_nan=False)
 
 
 def test_the_page_says_what_summaries_need(root: Path) -> None:
