@@ -5,21 +5,22 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from typing import NoReturn
 
 from mkframe.text import told
 
 
 @contextlib.contextmanager
 def asking() -> Iterator[None]:
-    """Around one question: prints go to stderr; warnings, which would show folders of this machine, are dropped."""
-    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+    """Around one question: prints go to stderr; warnings, which would show folders of this machine, are dropped; nothing leaves."""
+    with _staying(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Around imports: whatever is written to stdout goes to stderr, also by compiled code and child processes."""
+    """Around imports: whatever is written to stdout goes to stderr, also by compiled code and child processes; nothing leaves."""
     _flush()
     try:
         kept = os.dup(1)
@@ -29,13 +30,31 @@ def importing() -> Iterator[None]:
         if kept is not None:
             with contextlib.suppress(OSError):
                 os.dup2(2, 1)
-        with contextlib.redirect_stdout(sys.stderr):
+        with _staying(), contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
         _flush()
         if kept is not None:
             os.dup2(kept, 1)
             os.close(kept)
+
+
+@contextlib.contextmanager
+def _staying() -> Iterator[None]:
+    """`os._exit`, which would end the program without a word, raises SystemExit here. In a child that was forked meanwhile, and for
+    a plugin that has kept the name when all this is over, it ends the process as ever."""
+    leave, process, inside = os._exit, os.getpid(), True
+
+    def refuse(status: int) -> NoReturn:
+        if inside and os.getpid() == process:
+            raise SystemExit(f"os._exit({status!r})")
+        leave(status)
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit, inside = leave, False
 
 
 def _flush() -> None:

@@ -2,7 +2,10 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +105,8 @@ def test_sound_plugins_load(folder: Path) -> None:
         ("ENGINE_FACTORIES = (lambda workload: 5,)", "TypeError: 'int' object is not iterable"),
         ("def make(workload): raise SystemExit\nENGINE_FACTORIES = (make,)", "SystemExit"),
         ("import sys\nsys.exit(3)", "SystemExit: 3"),
+        ("import os\nos._exit(0)", "SystemExit: os._exit(0)"),
+        ("from os import _exit\ndef make(workload): _exit(5)\nENGINE_FACTORIES = (make,)", "SystemExit: os._exit(5)"),
         ("raise ValueError('a\\x1b[31m\\nb')", r"ValueError: a\x1b[31m b"),
         ("class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd", "Odd: its message cannot be read"),
         ("def __getattr__(name): raise ZeroDivisionError('no')\nWORKLOADS = ()", "ZeroDivisionError: no"),
@@ -119,6 +124,7 @@ def test_what_a_file_lists(folder: Path, source: str, error: str) -> None:
         ("id = 'Mine'", "Mine", "engine Mine: its id must be lower-case"),
         ("precisions = property(lambda self: 1 / 0)", "mine", "precisions of Mine cannot be read"),
         ("limits = property(lambda self: exit(4))", "mine", "SystemExit: 4"),
+        ("limits = property(lambda self: __import__('os')._exit(4))", "mine", "SystemExit: os._exit(4)"),
         ("limits = 5", "mine", "engine mine: limits must be a text, not 5"),
         ("baseline = 'yes'", "mine", "engine mine: baseline must be True or False, not 'yes'"),
         ("overlaps = 1", "mine", "engine mine: overlaps must be True or False, not 1"),
@@ -263,3 +269,31 @@ def test_a_path_that_is_no_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=r"^plugin_path: .*; name a folder") as caught:
         load_registry([str(tmp_path / name)])
     assert str(caught.value).isprintable()
+
+
+def test_leaving_works_in_children_and_again_afterwards() -> None:
+    program = (
+        "import os\n"
+        "from mkframe.plugin.asking import asking\n"
+        "with asking():\n"
+        "    from os import _exit\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        _exit(7)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7\n"
+        "assert os._exit is not _exit\n"
+        "_exit(9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (9, "")
+
+
+@pytest.mark.parametrize("words", [("engine=leaver",), ("plan", "engine=leaver"), ("engines",)])
+def test_a_plugin_that_leaves_at_import_is_one_error_and_no_silence(words: tuple[str, ...], folder: Path, run_cli: Any) -> None:
+    (folder / "leaver.py").write_text("import os\nos._exit(0)\n")
+    result = run_cli(*words, f"plugin_path={folder}")
+    told = "leaver (folder mine/leaver.py) could not be loaded: SystemExit: os._exit(0)"
+    if words == ("engines",):
+        assert (result.returncode, "os._exit(0)" in result.stdout) == (0, True)
+    else:
+        assert (result.returncode, result.stderr.count("\n"), told in result.stderr) == (2, 1, True), result.stderr
