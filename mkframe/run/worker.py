@@ -26,9 +26,11 @@ HELD_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Blocked while the worker starts, so that a Ctrl-C meets no half-made interpreter."""
 
 
-def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
-    """Entry point of the process. Ends when told to, when its coordinator is gone, or after a fault of the device."""
+def worker_main(connection: Connection, crash: Connection, setup: m.WorkerSetup) -> None:
+    """Entry point of the process. Ends when told to, when its coordinator is gone, or after a fault of the device. Where a signal
+    met it goes down the pipe `crash`."""
     _detach()
+    _tell_crashes(crash)
     if setup.device_kind == "cuda":
         assert setup.device_uuid is not None, "the plan names CUDA devices by UUID"
         os.environ["CUDA_VISIBLE_DEVICES"] = setup.device_uuid  # before torch is imported
@@ -54,8 +56,8 @@ def worker_main(connection: Connection, setup: m.WorkerSetup) -> None:
 
 
 def _detach() -> None:
-    """Leaves Ctrl-C to the coordinator, dies with it, keeps standard output clean for it, and shows where a crash happened. A
-    process group of its own lets the coordinator end what an engine has started."""
+    """Leaves Ctrl-C to the coordinator, dies with it, and keeps standard output clean for it. A process group of its own lets the
+    coordinator end what an engine has started."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -64,7 +66,14 @@ def _detach() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setpgid(0, 0)
     os.dup2(2, 1)
-    faulthandler.enable()
+
+
+def _tell_crashes(crash: Connection) -> None:
+    """One thread's frames fit into a pipe, and what does not is dropped: a dying process must not wait for a reader. Whoever has
+    asked Python for its faulthandler (PYTHONFAULTHANDLER=1) gets all of it on the terminal instead."""
+    if not faulthandler.is_enabled():
+        os.set_blocking(crash.fileno(), False)
+        faulthandler.enable(file=crash.fileno(), all_threads=False)
 
 
 def _serve(connection: Connection, setup: m.WorkerSetup, registry: Registry, device: "WorkerDevice", originals: Originals) -> None:

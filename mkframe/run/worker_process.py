@@ -8,10 +8,12 @@ from contextlib import suppress
 from multiprocessing import resource_tracker
 
 from mkframe.run import messages as m
+from mkframe.run.crash import where
 from mkframe.run.worker import HELD_SIGNALS, worker_main
 
 _STOP_GRACE_S = 2.0
 _POLL_S = 0.005
+_DUMP_BYTES = 65536  # what a pipe holds
 
 
 class WorkerDied(Exception):
@@ -28,7 +30,10 @@ class WorkerProcess:
     def __init__(self, setup: m.WorkerSetup) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would carry the coordinator's state, and CUDA does not survive one
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=worker_main, args=(theirs, setup), name=f"mkframe-worker-{setup.process}", daemon=True)
+        self._crash, crash = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=worker_main, args=(theirs, crash, setup), name=f"mkframe-worker-{setup.process}", daemon=True
+        )
         self._reaped = False
         resource_tracker.ensure_running()  # here: it unblocks signals when it starts
         before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)  # until the worker has said what it does with them
@@ -37,6 +42,7 @@ class WorkerProcess:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()  # so that the end of the worker is the end of the pipe
+        crash.close()
 
     def send(self, request: m.Request) -> None:
         """Raises WorkerDied where the process is gone."""
@@ -79,7 +85,16 @@ class WorkerProcess:
             self._reap()
         code = self._process.exitcode
         assert code is not None, "it has been waited for"
-        return f"it was killed by {signal.Signals(-code).name}" if code < 0 else f"it exited with code {code}"
+        return f"it was killed by {signal.Signals(-code).name}{self._place()}" if code < 0 else f"it exited with code {code}"
+
+    def _place(self) -> str:
+        """Where in its Python code it was, if its faulthandler could say so. Never waits: a fork of it may hold the pipe open."""
+        os.set_blocking(self._crash.fileno(), False)
+        try:
+            found = where(os.read(self._crash.fileno(), _DUMP_BYTES))
+        except BlockingIOError:
+            return ""
+        return f" in {found}" if found else ""
 
     def _ended_within(self, seconds: float) -> bool:
         """Whether the worker has ended, without waiting for it in the sense of wait(2). Its sentinel would not do: a process that

@@ -37,8 +37,8 @@ LIES = {
 HONEST = ("telling-the-truth", "working-hard")
 
 FAULTS = {
-    "crash-at-bind": ("crashed", "SIGSEGV"),
-    "crash-at-clock": ("crashed", "SIGSEGV"),
+    "crash-at-bind": ("crashed", "it was killed by SIGSEGV in string_at (__init__.py:"),
+    "crash-at-clock": ("crashed", "crash (faults.py:21), call (faults.py:"),
     "raise-error-at-bind": ("crashed", "ValueError while binding and checking: no such tile"),
     "raise-error-at-clock": ("crashed", "ValueError while timing round 0: no such tile"),
     "leave-at-bind": ("crashed", "SystemExit while binding and checking: 3"),
@@ -92,6 +92,7 @@ def test_every_fault_costs_its_own_cell(run_cli: Any) -> None:
     cells = cells_of(result)
     (sound,) = cells.pop("sound")
     assert sound["outcome"] == "passed", (sound, result.stderr)
+    assert "Fatal Python error" not in result.stderr, "where it crashed stands in the reason"
     assert cells.keys() == FAULTS.keys()
     for engine, (outcome, reason) in FAULTS.items():
         (cell,) = cells[engine]
