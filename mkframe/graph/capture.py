@@ -42,7 +42,7 @@ def capture(call: Callable[[], None], stream: torch.cuda.Stream, *, read: bool =
     graph = torch.cuda.CUDAGraph(keep_graph=True)
     with torch.cuda.graph(graph, stream=stream):
         call()
-    nodes = read_edges(graph.raw_cuda_graph())[0] if read else ()
-    captured = CapturedGraph(graph, node_names(nodes), tuple(kernel.launch for kernel in read_kernels(nodes)))
+    nodes, edges = read_edges(graph.raw_cuda_graph()) if read else ((), [])
+    captured = CapturedGraph(graph, node_names(nodes), tuple(kernel.launch for kernel in read_kernels(nodes, edges)))
     graph.instantiate()
     return captured

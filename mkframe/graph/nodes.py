@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from mkframe.graph.driver import check, driver
+from mkframe.graph.edges import Edge
 from mkframe.model.launch import LaunchRecord
 
 Extent = tuple[int, int, int]
@@ -24,12 +25,14 @@ def node_names(nodes: Iterable[Any]) -> tuple[str, ...]:
     return tuple(_kernel_name(node) if _is_kernel(node) else _kind(node) for node in nodes)
 
 
-def read_kernels(nodes: Iterable[Any]) -> tuple[ReadKernel, ...]:
-    """The kernel nodes among `nodes`, in their order. Shared memory is the kernel's own plus what the launch asks for."""
-    return tuple(ReadKernel(node, _launch(node)) for node in nodes if _is_kernel(node))
+def read_kernels(nodes: Iterable[Any], edges: Iterable[Edge]) -> tuple[ReadKernel, ...]:
+    """The kernel nodes among `nodes`, in their order; `edges` as edges.read_edges gives them. Shared memory is the kernel's own plus
+    what the launch asks for."""
+    early = {target for _, target, programmatic in edges if programmatic}
+    return tuple(ReadKernel(node, _launch(node, place in early)) for place, node in enumerate(nodes) if _is_kernel(node))
 
 
-def _launch(node: Any) -> LaunchRecord:
+def _launch(node: Any, programmatic: bool) -> LaunchRecord:
     cu = driver()
     params = check(cu.cuGraphKernelNodeGetParams(node))
     function = _function(params)
@@ -44,6 +47,7 @@ def _launch(node: Any) -> LaunchRecord:
         cluster=_cluster(node, function),
         shared_bytes=params.sharedMemBytes + attribute("SHARED_SIZE_BYTES"),
         cooperative=_cooperative(node),
+        programmatic=programmatic,
         registers=attribute("NUM_REGS"),
         local_bytes=attribute("LOCAL_SIZE_BYTES"),
     )

@@ -28,7 +28,7 @@ class LaunchTwin:
         self._graph = check(cu.cuGraphClone(cu.CUgraph(raw_graph)))
         nodes, edges = read_edges(int(self._graph))
         overlapping = {int(nodes[place]) for edge in edges if edge[2] for place in edge[:2]}
-        for kernel in read_kernels(nodes):
+        for kernel in read_kernels(nodes, edges):
             _empty(kernel, "empty_programmatic" if int(kernel.node) in overlapping else "empty")
         self._exec = check(cu.cuGraphInstantiate(self._graph, 0))
 

@@ -158,10 +158,12 @@ class Interval:
 class TwinRecord:
     """The launch twin of a cell: its graph with every kernel replaced by an empty one of the same launch configuration, timed by
     the same protocol right after the first block of each process. `stream_summary` is over the samples of all processes; null
-    where no twin could be timed, and `reason` says why."""
+    where no twin could be timed, and `reason` says why. `card_ms` is what the device's card says of it: the sum over the kernels of
+    the nearest launch floor that was measured; null without a card, or where it has no floor of that kind."""
 
     stream_summary: Summary | None
     reason: str | None = None
+    card_ms: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -118,14 +118,14 @@ def _block(ledger: Ledger, samples: SamplesRecord, measured: MeasuredCard | None
         ),
         energy=EnergyRecord(),
         samples=samples,
-        cells=tuple(map(partial(_cell, ledger, device.peaks, step_ms), ledger.cells.values())),
+        cells=tuple(map(partial(_cell, ledger, device.peaks, measured, step_ms), ledger.cells.values())),
         rounds=tuple(ledger.rounds),
         verdicts=verdicts(ledger, step_ms),
         incomplete=ledger.stopped is not None or Outcome.INCOMPLETE in outcomes,
     )
 
 
-def _cell(ledger: Ledger, known: PeaksRecord | None, step_ms: float | None, state: CellState) -> CellRecord:
+def _cell(ledger: Ledger, known: PeaksRecord | None, measured: MeasuredCard | None, step_ms: float | None, state: CellState) -> CellRecord:
     engine, ready = state.plan.engine, state.ready
     outcome = ledger.outcome(state)
     reason = state.reason
@@ -163,7 +163,7 @@ def _cell(ledger: Ledger, known: PeaksRecord | None, step_ms: float | None, stat
         late_samples=sum(late) if late else None,
         interval=interval,
         kernels=None if ready is None else ready.kernels,
-        twin=twin_record(state.twins),
+        twin=twin_record(state.twins, () if ready is None else ready.kernels or (), measured),
         facts=_facts(state),
     )
 

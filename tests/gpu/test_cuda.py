@@ -191,6 +191,7 @@ def test_a_graph_is_read_back_and_has_a_launch_twin(run_cli: Any, tmp_path: Path
             (launch,) = cell["kernels"]
             assert (launch["grid"], launch["block"], launch["cluster"]) == ([case["rows"], 1, 1], [128, 1, 1], [1, 1, 1])
             assert (launch["shared_bytes"], launch["cooperative"], launch["local_bytes"]) == (4 * case["hidden"], False, 0)
+            assert launch["programmatic"] is False
             assert 8 <= launch["registers"] <= 255
 
 

@@ -46,6 +46,7 @@ launches = st.builds(
     cluster=extents,
     shared_bytes=st.integers(0, 9),
     cooperative=st.booleans(),
+    programmatic=st.booleans(),
     registers=st.integers(0, 255),
     local_bytes=st.integers(0, 9),
 )
