@@ -25,7 +25,7 @@ STEPS = 3
 REPEATS = 3
 CONFIDENCE = 0.95
 _FEWEST, _MOST = 6, 20  # calls of each kind; with fewer than six no interval of a median holds 95 %
-_BUDGET_S = 2.0
+_BUDGET_S = 0.5
 _KEPT_BYTES = 2**28
 _WARM_UPS = 2
 
@@ -104,10 +104,10 @@ class _Writer:
 
 def _affordable(read: Readable) -> int:
     """How many calls of each kind the budget pays for, what goes before them included; an even number."""
-    read.warm_up(_WARM_UPS)
     begin = perf_counter()
+    read.warm_up(_WARM_UPS)
     read.read()
-    pair_s = 2 * (perf_counter() - begin)
+    pair_s = 2 * (perf_counter() - begin) / (_WARM_UPS + 1)
     return min(max(int(_BUDGET_S / pair_s), _FEWEST), _MOST) // 2 * 2
 
 
