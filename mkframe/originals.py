@@ -1,7 +1,9 @@
 """The functions that numbers rest on, remembered before a plugin is imported: whoever replaces one is found, and it is put back."""
 
+import importlib
 import inspect
 import json
+import pkgutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -67,6 +69,14 @@ def told_of(changed: tuple[str, ...]) -> str:
     return f"{changed[0]} is not the function that the framework started with{more}"
 
 
+def modules_of(*packages: ModuleType) -> Iterator[ModuleType]:
+    """The packages and every module in them, imported."""
+    for package in packages:
+        yield package
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(found.name)
+
+
 def of_host() -> Originals:
     """Clocks and statistics that every process of a run uses, and what writes its figures."""
     return Originals(
@@ -75,7 +85,7 @@ def of_host() -> Originals:
             (np, ("median", "quantile", "percentile", "sort", "array", "asarray", "concatenate", "stack")),
             (json, ("dumps", "loads")),
         ),
-        modules=(stats, canonical),
+        modules=(*modules_of(stats), canonical),
     )
 
 

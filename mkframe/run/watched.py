@@ -6,20 +6,9 @@ import time
 import numpy as np
 import torch
 
-from mkframe import stats
-from mkframe.check import buffers, case_data, cell, content, joined, mutants, places, producer, rotation, threads
-from mkframe.graph import capture, carveout, edges, launch, nodes, twin
-from mkframe.originals import Originals
+from mkframe import check, graph, stats, timing
+from mkframe.originals import Originals, modules_of
 from mkframe.run import defences, opened_case, worker_device
-from mkframe.timing import bounds, clocks, collector, cpu, cuda, events, protocols, sampler
-
-_MODULES = (
-    stats,
-    *(bounds, clocks, collector, cpu, cuda, events, protocols, sampler),
-    *(buffers, case_data, cell, content, joined, mutants, places, producer, rotation, threads),
-    *(capture, carveout, edges, launch, nodes, twin),
-    *(defences, opened_case, worker_device),
-)
 
 
 def of_worker() -> Originals:
@@ -36,5 +25,5 @@ def of_worker() -> Originals:
             (torch.cuda.Stream, ("synchronize", "wait_stream", "wait_event", "record_event")),
             (torch.cuda.CUDAGraph, ("replay", "capture_begin", "capture_end")),
         ),
-        modules=_MODULES,
+        modules=(*modules_of(stats, timing, check, graph), defences, opened_case, worker_device),
     )
