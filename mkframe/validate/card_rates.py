@@ -122,6 +122,8 @@ def _rate(entry: Card, place: Path) -> Iterator[Finding]:
         yield error(str(place[0]), f"min_us is {shown(time['min_us'])}, and a rate needs a time above 0", [*place, "time", "min_us"])
         return
     for name, of in (("max", "min"), ("min", "max"), ("median", "median")):
+        if time[f"{of}_us"] <= 0:
+            continue  # below min_us, and `figures` says so
         stated, expected = rate[f"{name}_bytes_per_s"], moved * 1e6 / time[f"{of}_us"]
         if math.isclose(stated, expected, rel_tol=_ROUNDING) or (name == "median" and time["rounds"] % 2 == 0 and stated > expected):
             continue

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from probe_fakes import HOPPER, FakeGpu
 
@@ -240,6 +240,9 @@ def test_no_figure_of_a_card_can_be_changed_alone(path: str, factor: float) -> N
 
 
 @given(path=st.sampled_from(sorted(NUMBERS)), value=st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.none())
+@example(path="memory__0__time__max_us", value=0)
+@example(path="memory__0__time__median_us", value=5e-324)
+@example(path="l2__0__time__median_us", value=0.0)
 def test_any_number_anywhere_gives_findings_and_no_exception(path: str, value: Any) -> None:
     result = check_document(changed(CARD, **{path: value}))
     assert result.format == "device-card"
