@@ -181,7 +181,9 @@ def _compiling(precision: Precision, cxx: str | None) -> Iterator[_Counters]:
         warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores for float32 matrix", category=UserWarning)
         from torch._inductor import config
 
-        changes: dict[str, Any] = {"emulate_precision_casts": _is_narrow(precision)}
+        # Without a pool of compile processes: the few kernels of a cell are compiled before a pool has started, and whoever ends one
+        # that is just starting waits for it.
+        changes: dict[str, Any] = {"emulate_precision_casts": _is_narrow(precision), "compile_threads": 1}
         if _is_narrow(precision) and _drops_roundings():
             changes["pattern_matcher"] = False
         if precision.products == "tf32":
@@ -229,7 +231,7 @@ def _has_python_headers() -> bool:
 
 
 def end_compile_workers() -> None:
-    """Ends inductor's compile processes, so that none runs beside a sample; the next compilation starts them again."""
+    """Ends inductor's compile processes, which somebody else of this process may have started: none may run beside a sample."""
     from torch._inductor.async_compile import shutdown_compile_workers
 
     shutdown_compile_workers()
