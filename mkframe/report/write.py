@@ -10,7 +10,7 @@ from mkframe.model.report import ComparisonReport
 from mkframe.report.build import build_report
 from mkframe.report.samples import pack
 from mkframe.run.ledger import Ledger
-from mkframe.validate import check_document
+from mkframe.validate import check_schema
 
 NAME = "report.json"
 
@@ -34,7 +34,7 @@ def write_report(folder: Path, ledger: Ledger, measured: MeasuredCard | None) ->
         return None
     canonical.write_atomically(folder / samples.file, data)  # first: whatever is wrong with the report, the samples are kept
     document = report.document()
-    result = check_document(document)
+    result = check_schema(document)
     first = result.first_error
     if first is not None:
         raise RunError(f"the report breaks its own schema at {first.pointer}: {first.message}; every sample is in {folder / samples.file}")

@@ -1,12 +1,12 @@
-"""Checks a report or a device card without a GPU: reading, JSON, format, schema; of a report the rates and the hash of its samples
-file, of a card whether its figures agree. Needs neither torch nor hydra.
+"""Checks a report or a device card without a GPU. Needs neither torch nor hydra.
 
     result = validate("report.json")    # or a document: validate({"rounds": 5, ...})
     result.ok, result.exit_code, result.findings
 
-What is wrong with a file is a finding, never an exception. Rates are recomputed from the medians; medians are not from the samples.
+What is wrong with a file is a finding, never an exception. The rules stand in rules.py.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,17 +14,20 @@ from mkframe.validate.finding import Finding, Result, Severity, error
 from mkframe.validate.formats import TOLD_BY, recognise
 from mkframe.validate.parser import parse
 from mkframe.validate.reader import SIZE_LIMIT, read_file, read_stream
-from mkframe.validate.rules import CONTENT_RULES, FILE_RULES, RULES
+from mkframe.validate.rule import Rule, Subject
+from mkframe.validate.rules import RULES
+from mkframe.validate.schema_rule import RULE as SCHEMA
 from mkframe.validate.values import value_faults
 
-__all__ = ["SIZE_LIMIT", "Finding", "Result", "Severity", "check_document", "validate", "validate_stream"]
+__all__ = ["RULES", "SIZE_LIMIT", "Finding", "Result", "Rule", "Severity", "check_document", "check_schema", "validate", "validate_stream"]
 
 
-def validate(source: str | Path | dict[str, Any], *, size_limit: int = SIZE_LIMIT) -> Result:
-    """Validates a file of at most `size_limit` bytes with the samples file beside it, or a document alone."""
+def validate(source: str | Path | dict[str, Any], *, size_limit: int = SIZE_LIMIT, without: Collection[str] = ()) -> Result:
+    """Validates a file of at most `size_limit` bytes with the samples file beside it, or a document alone. `without`: ids of rules
+    that are left out."""
     if isinstance(source, str | Path):
-        return _from_bytes(read_file(source, size_limit), str(source), Path(source).parent)
-    return check_document(source)
+        return _from_bytes(read_file(source, size_limit), str(source), Path(source).parent, without)
+    return check_document(source, without=without)
 
 
 def validate_stream(stream: BinaryIO, name: str, *, size_limit: int = SIZE_LIMIT) -> Result:
@@ -32,26 +35,42 @@ def validate_stream(stream: BinaryIO, name: str, *, size_limit: int = SIZE_LIMIT
     return _from_bytes(read_stream(stream, size_limit), name)
 
 
-def check_document(document: Any) -> Result:
-    """Validates a document of plain Python types, as a writer does before it writes."""
+def check_document(document: Any, *, without: Collection[str] = ()) -> Result:
+    """Validates a document of plain Python types by every rule that needs no file."""
+    return _of_values(document, tuple(rule for rule in RULES if rule.id not in without))
+
+
+def check_schema(document: Any) -> Result:
+    """Validates a document of plain Python types by its schema alone, as a writer does before it writes."""
+    return _of_values(document, tuple(rule for rule in RULES if rule.id == SCHEMA))
+
+
+def _of_values(document: Any, rules: tuple[Rule, ...]) -> Result:
     faults = value_faults(document)
-    return Result(path=None, format=None, findings=tuple(faults)) if faults else _check(document)
+    return Result(path=None, format=None, findings=tuple(faults)) if faults else _check(document, rules)
 
 
-def _from_bytes(data: bytes | Finding, path: str, folder: Path | None = None) -> Result:
+def _from_bytes(data: bytes | Finding, path: str, folder: Path | None = None, without: Collection[str] = ()) -> Result:
     if isinstance(data, Finding):
         return Result(path=path, format=None, findings=(data,))
     parsed = parse(data)
-    return Result(path=path, format=None, findings=parsed.faults) if parsed.faults else _check(parsed.document, path, folder)
+    if parsed.faults:
+        return Result(path=path, format=None, findings=parsed.faults)
+    return _check(parsed.document, tuple(rule for rule in RULES if rule.id not in without), path, folder)
 
 
-def _check(document: Any, path: str | None = None, folder: Path | None = None) -> Result:
+def _check(document: Any, rules: tuple[Rule, ...], path: str | None = None, folder: Path | None = None) -> Result:
     format = recognise(document)
     if format is None:
         return Result(path=path, format=None, findings=(error("format", TOLD_BY),))
-    findings = tuple(finding for rule in RULES[format] for finding in rule(document))
-    if not findings:
-        findings = tuple(finding for rule in CONTENT_RULES[format] for finding in rule(document))
-        if folder is not None:
-            findings += tuple(finding for file_rule in FILE_RULES[format] for finding in file_rule(document, folder))
-    return Result(path=path, format=format, findings=findings)
+    subject = Subject(document=document, folder=folder)
+    findings: list[Finding] = []
+    holds_to_schema = True
+    for rule in rules:
+        if rule.format != format or (rule.needs_schema and not holds_to_schema) or (rule.needs_file and folder is None):
+            continue
+        found = tuple(rule.check(subject))
+        findings += found
+        if rule.id == SCHEMA:
+            holds_to_schema = not any(finding.severity is Severity.ERROR for finding in found)
+    return Result(path=path, format=format, findings=tuple(findings))

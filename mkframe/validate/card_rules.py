@@ -6,8 +6,9 @@ Every function takes a document that holds to the schema, and yields findings at
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from mkframe.validate.card_parts import Card, Path, at, objects, repeated
 from mkframe.validate.card_rates import bandwidths, lines
@@ -26,12 +27,6 @@ _EVENT_STEPS_US = tuple(0.032 * 2**k for k in range(6))
 """What docs/measurement.md takes for a step of the event clock."""
 _HOPPER = (9, 0)
 _CAPABILITY = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})")
-
-
-def card_findings(card: Card) -> Iterator[Finding]:
-    """Everything in which a card contradicts itself."""
-    for rule in (figures, rounds, moments, kind, clock, events, launches, barriers, bandwidths, lines, checks):
-        yield from rule(card)
 
 
 def figures(card: Card) -> Iterator[Finding]:
@@ -178,3 +173,21 @@ def _has_clusters(card: Card) -> bool:
     """True where the capability is no capability: `kind` says so."""
     found = _CAPABILITY.fullmatch(card["device"]["compute_capability"] or "")
     return found is None or (int(found[1]), int(found[2])) >= _HOPPER
+
+
+CARD_CHECKS: Mapping[str, tuple[Callable[[Card], Iterator[Finding]], str]] = MappingProxyType(
+    {
+        "figures": (figures, "min <= median <= max, and the median of one or two figures is what it must be"),
+        "rounds": (rounds, "every figure was measured once in each round"),
+        "moments": (moments, "a date that exists, and a probe that took no less than its spin-up"),
+        "kind": (kind, "a card has the parts that its kind of device has, and no others"),
+        "clock": (clock, "clocks were read around every round"),
+        "events": (events, "the step of the event clock is one that the rule for steps can find"),
+        "launches": (launches, "a launch has a time exactly where it fits on the device, else a reason"),
+        "barriers": (barriers, "clusters exactly for barriers of one"),
+        "memory": (bandwidths, "moved bytes follow from the footprint, rates from moved bytes and times; DRAM cases do not fit into L2"),
+        "memory_models": (lines, "the line of each operation and method is the fit of its cases"),
+        "checks": (checks, "a probe checks before it measures"),
+    }
+)
+"""id -> (the check, what it says)."""

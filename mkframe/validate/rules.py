@@ -1,42 +1,71 @@
-"""The rules of each format. A rule is a small named function from a document, and for some its folder, to findings."""
+"""Every rule of every format, in the order in which findings are told."""
 
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-from mkframe.validate.card_rules import card_findings
-from mkframe.validate.finding import Finding
-from mkframe.validate.formats import COMPARISON, DEVICE_CARD, ENERGY
-from mkframe.validate.peaks_rule import peaks_findings
+from mkframe.validate.card_rules import CARD_CHECKS
+from mkframe.validate.finding import Finding, Severity
+from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
+from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
+from mkframe.validate.rule import Rule, Subject
+from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
+from mkframe.validate.schema_rule import RULE as SCHEMA
 from mkframe.validate.schema_rule import schema_findings
 
-Rule = Callable[[dict[str, Any]], Iterable[Finding]]
-FileRule = Callable[[dict[str, Any], Path], Iterable[Finding]]
+_E, _W = Severity.ERROR, Severity.WARNING
 
 
-def comparison_schema(document: dict[str, Any]) -> Iterable[Finding]:
-    """The document holds to schemas/comparison.schema.json."""
-    return schema_findings(document, COMPARISON)
+def _schema(format: str, subject: Subject) -> Iterable[Finding]:
+    return schema_findings(subject.document, format)
 
 
-def energy_schema(document: dict[str, Any]) -> Iterable[Finding]:
-    """The document holds to schemas/energy.schema.json."""
-    return schema_findings(document, ENERGY)
+def _of_document(check: Callable[[dict[str, Any]], Iterable[Finding]], subject: Subject) -> Iterable[Finding]:
+    return check(subject.document)
 
 
-def device_card_schema(document: dict[str, Any]) -> Iterable[Finding]:
-    """The document holds to schemas/device-card.schema.json."""
-    return schema_findings(document, DEVICE_CARD)
+def _peaks(id: str, subject: Subject) -> Iterable[Finding]:
+    return (finding for finding in peaks_findings(subject.document) if finding.rule == id)
 
 
-RULES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
-    {COMPARISON: (comparison_schema,), ENERGY: (energy_schema,), DEVICE_CARD: (device_card_schema,)}
+def _samples(subject: Subject) -> Iterable[Finding]:
+    assert subject.folder is not None, "a rule that needs a file"
+    return samples_findings(subject.document, subject.folder)
+
+
+_SCHEMAS = tuple(
+    Rule(
+        id=SCHEMA,
+        format=format,
+        severities=(_E,),
+        says=f"the {WORDS[format]} holds to schemas/{format}.schema.json",
+        check=partial(_schema, format),
+    )
+    for format in FORMATS
+)
+_PEAKS = tuple(
+    Rule(id=id, format=COMPARISON, severities=(severity,), says=says, check=partial(_peaks, id), needs_schema=True)
+    for id, severity, says in (
+        (RATES, _E, "rates and shares of peak follow from cost, median stream time and peaks of the report"),
+        (IMPOSSIBLE, _E, "no cell that passed claims a rate above the datasheet's peak"),
+        (ABOVE_MEASURED, _W, "no cold rate is above the read peak that was measured on the device"),
+    )
+)
+_CARDS = tuple(
+    Rule(id=id, format=DEVICE_CARD, severities=(_E,), says=says, check=partial(_of_document, check), needs_schema=True)
+    for id, (check, says) in CARD_CHECKS.items()
+)
+_FILES = (
+    Rule(
+        id=SAMPLES,
+        format=COMPARISON,
+        severities=(_E,),
+        says="the samples file of a report of ours lies beside it and has the SHA-256 that the report says",
+        check=_samples,
+        needs_schema=True,
+        needs_file=True,
+    ),
 )
 
-CONTENT_RULES: Mapping[str, tuple[Rule, ...]] = MappingProxyType({COMPARISON: (peaks_findings,), ENERGY: (), DEVICE_CARD: (card_findings,)})
-"""Rules about what figures say to each other; for documents that hold to all of RULES."""
-
-FILE_RULES: Mapping[str, tuple[FileRule, ...]] = MappingProxyType({COMPARISON: (samples_findings,), ENERGY: (), DEVICE_CARD: ()})
-"""Rules about what lies beside a report; for reports that were read from a file and hold to all of RULES."""
+RULES: tuple[Rule, ...] = (*_SCHEMAS, *_PEAKS, *_CARDS, *_FILES)
