@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,9 @@ settings.load_profile("mkframe")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before anything is collected, because torch reads some of these when it is imported."""
+    """Before anything is collected, because torch reads some of these when it is imported. A shell that starts the tests in the
+    background lets them ignore Ctrl-C, and what they start would do so too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = tempfile.mkdtemp(prefix="mkframe-tests-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     for name in CACHES:

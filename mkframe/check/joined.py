@@ -69,13 +69,18 @@ def _blame(bound: Bound, data: CaseData, settle: Callable[[], None]) -> None:
     poison(bound.tensors, bound.specs, PATTERNS[0])
     settle()
     bound.run()
+    reject_if_late(bound, data, settle)
+    raise CheckFailed(f"{NAME}: the output right behind a call is wrong, and stays so")
+
+
+def reject_if_late(bound: Bound, data: CaseData, settle: Callable[[], None]) -> None:
+    """For an output that is wrong after a call. Raises Rejected where it becomes right by itself."""
     latest = monotonic() + _LATEST_S
     while monotonic() < latest:
         settle()
         if data.judge(read_back(bound.tensors, data.outputs), BASE).passed:
             raise Rejected(f"{NAME}: the output is not there when a call has ended; it must join every stream and thread before that")
         sleep(_POLL_S)
-    raise CheckFailed(f"{NAME}: the output right behind a call is wrong, and stays so")
 
 
 def check_idle(run: Callable[[], None], stream: torch.cuda.Stream, evidence: Evidence) -> None:

@@ -96,17 +96,16 @@ class _RunCommand:
 
     def job(self, job: _Job, folder: Path) -> JobResult:
         plan = job.plan
-        for note in (job.note, *plan.notes):
-            self.tell(note)  # not before: a mistake of the user is one line and nothing else
-        if not any(case.runnable for case in plan.cases):
-            _give_back(folder)
-            raise _nothing_to_report((cell.engine.id, cell.unsupported) for _, cell in plan.cells())
         try:
+            for note in (job.note, *plan.notes):
+                self.tell(note)  # not before: a mistake of the user is one line and nothing else
+            if not any(case.runnable for case in plan.cases):
+                raise _nothing_to_report((cell.engine.id, cell.unsupported) for _, cell in plan.cells())
             ledger = new_ledger(plan)
             journal = Journal(folder)
             journal.begin(head_of(ledger))
             return self._run(ledger, journal, folder, job.targets)
-        except MkframeError:
+        except (MkframeError, KeyboardInterrupt):
             _give_back(folder)
             raise
 

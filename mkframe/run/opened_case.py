@@ -12,6 +12,7 @@ from mkframe import canonical
 from mkframe.check.buffers import Tensors, allocate, names_of
 from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, Seal, bind_cell, check_after_timing, check_cell
+from mkframe.check.joined import reject_if_late
 from mkframe.check.producer import check_producer
 from mkframe.check.rotation import OutOfReach, Rotation, inputs_of_set, sets_for
 from mkframe.errors import RunError, WorkloadError
@@ -191,7 +192,11 @@ class OpenedCase:
         if cell.rotation is not None:
             cell.rotation.check(cell.evidence, self._device.settle)
         else:
-            check_after_timing(cell.bound, self._drawn(), cell.evidence)
+            try:
+                check_after_timing(cell.bound, self._drawn(), cell.evidence)
+            except CheckFailed:
+                reject_if_late(cell.bound, self._drawn(), self._device.settle)
+                raise
         beat = m.Stage(engine=name, doing="comparing fresh inputs with the known one")
         self._defences.after_timing(cell.bound, self._drawn(), cell.evidence, lambda: self._send(beat))
         self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))

@@ -21,7 +21,8 @@ class Signals:
     """Holds SIGINT, SIGTERM and SIGHUP for the time of a run and its report. Usable in the main thread only.
 
     The first signal raises Interrupted, and only inside `interruptible`: what was measured is journaled and entered whole or not at all.
-    One that comes elsewhere raises it when `interruptible` is entered next. All others are ignored.
+    One that comes elsewhere raises it when `interruptible` is entered next. All others are ignored. A signal that was ignored
+    before stays so: under nohup a run outlives its terminal, in the background of a script it outlives a Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,8 @@ class Signals:
         self._interruptible = False
 
     def __enter__(self) -> "Signals":
-        self._before = {number: signal.signal(number, self._note) for number in _STOPPING}
+        heard = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._note) for number in heard}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

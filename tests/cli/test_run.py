@@ -291,6 +291,19 @@ def test_a_second_signal_does_not_cost_the_report(tmp_path: Path) -> None:
     assert only_report(tmp_path)[1]["mkframe"]["incomplete"] is True
 
 
+def test_a_run_outlives_its_terminal_where_that_was_asked_for(tmp_path: Path) -> None:
+    """As under nohup."""
+    command = ["nohup", sys.executable, "-m", "mkframe", *CUBLAS, "timing.rounds=40", "timing.processes=1"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        journal = _wait_for(tmp_path, "outputs/*/journal.jsonl", process)
+        while not blocks_in(journal) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGHUP)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert only_report(tmp_path)[1]["mkframe"]["incomplete"] is False
+
+
 def test_a_reader_that_goes_away_changes_nothing(tmp_path: Path) -> None:
     command = f"{sys.executable} -m mkframe {' '.join(CUBLAS)} | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
