@@ -2,7 +2,8 @@
 
     python benchmarks/evidence.py FOLDER [--seconds N] [NAME ...]
 
-Writes FOLDER/NAME/report.json with its samples for every claim below, or for those that are named, in this order. With --seconds a
+Writes FOLDER/NAME/report.json with its samples for every claim below, or for those that are named, in this order; the device's card
+comes first, into FOLDER/device-card-h200/card.json and into the user's cache, because shares of peak are taken from it. With --seconds a
 claim that is not expected to end in time is left out, and said. Refuses a source with uncommitted changes: its report could not be
 published. Exits 1 where a run ends otherwise than it must.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from mkframe.stamp import source
 
+CARD = "device-card-h200"
 NINE = "shape=[development,assessment]"
 GRAPHS = "engine=[torch-cublas-graph,torch-compile-graph]"
 FAULTS = (
@@ -87,8 +89,15 @@ def main() -> int:
     if found.commit is None or found.dirty is not False:
         parser.error(f"the source must be a commit without changes, and is {found}")
     end = time.monotonic() + words.seconds
+    probe(words.folder / CARD)
     failed = [name for name, claim in known.items() if name in (words.names or known) and not measure(claim, words.folder, end)]
     return 1 if failed else 0
+
+
+def probe(target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([sys.executable, "-m", "mkframe", "device", "probe", "device=h200", "--json"], stdout=subprocess.PIPE, check=True)
+    (target / "card.json").write_bytes(done.stdout)
 
 
 def measure(claim: Claim, folder: Path, end: float) -> bool:
