@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from mkframe.validate.block_rules import BLOCK_RULES
 from mkframe.validate.card_rules import CARD_CHECKS
+from mkframe.validate.comparison_rules import COMPARISON_RULES
 from mkframe.validate.finding import Finding, Severity
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
@@ -13,6 +15,7 @@ from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
 from mkframe.validate.schema_rule import RULE as SCHEMA
 from mkframe.validate.schema_rule import schema_findings
+from mkframe.validate.verdict_rules import VERDICT_RULES
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -68,4 +71,4 @@ _FILES = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*_SCHEMAS, *_PEAKS, *_CARDS, *_FILES)
+RULES: tuple[Rule, ...] = (*_SCHEMAS, *COMPARISON_RULES, *BLOCK_RULES, *VERDICT_RULES, *_PEAKS, *_CARDS, *_FILES)

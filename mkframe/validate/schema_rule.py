@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -96,9 +96,14 @@ def _unknown_key(problem: ValidationError) -> Iterator[Finding]:
     known = list(problem.schema.get("properties", {}))
     for key in problem.instance:
         if key not in known:
-            close = difflib.get_close_matches(key[:80], known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
-            yield error(RULE, f"the key {shown(key)} is unknown here; {hint}", [*problem.absolute_path, key])
+            yield error(RULE, unknown_key(key, known), [*problem.absolute_path, key])
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """What to say of a key that is none of those known at its place."""
+    close = difflib.get_close_matches(key[:80], known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
+    return f"the key {shown(key)} is unknown here; {hint}"
 
 
 def _shape_of_text(problem: ValidationError) -> Iterator[Finding]:

@@ -1,0 +1,72 @@
+"""What the rules for reports of ours share: the cells of the `mkframe` block, and what the report says of each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mkframe.validate.comparison_parts import EngineEntry, Path, Shape, entries, items, median_ms, shape_of, table, whole
+
+Key = tuple[str, int, str]
+"""(shape set, index of the case in it, engine), as the plan names a cell."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BlockCell:
+    """One entry of mkframe.cells at `path`, with the entry under its shape set, None where there is none."""
+
+    key: Key
+    path: Path
+    shape: Shape | None
+    record: dict[str, Any]
+    entry: EngineEntry | None
+
+    @property
+    def passed(self) -> bool:
+        return self.record.get("outcome") == "passed"
+
+    @property
+    def supported(self) -> bool:
+        return self.record.get("outcome") != "unsupported"
+
+    @property
+    def p50_ms(self) -> float | None:
+        """Median stream time; None for a cell without."""
+        return None if self.entry is None or not self.passed else median_ms(self.entry.result)
+
+    @property
+    def text(self) -> str:
+        return f"{self.key[2]} on {self.key[0]}[{self.key[1]}]"
+
+
+def block_of(document: dict[str, Any]) -> dict[str, Any]:
+    """The block; an empty one in a report of others."""
+    return table(document, "mkframe")
+
+
+def results(document: dict[str, Any]) -> dict[tuple[str, Shape, str], EngineEntry]:
+    """The entries of every shape set by set, shape and engine."""
+    found: dict[tuple[str, Shape, str], EngineEntry] = {}
+    for entry in entries(document):
+        if entry.case.shape is not None:
+            found.setdefault((entry.case.set, entry.case.shape, entry.engine), entry)
+    return found
+
+
+def block_cells(document: dict[str, Any]) -> list[BlockCell]:
+    """The cells that say which they are."""
+    known = results(document)
+    cells = []
+    for index, record in enumerate(items(document, "mkframe", "cells")):
+        key = key_of(record)
+        if key is not None:
+            shape = shape_of(record.get("shape"))
+            entry = None if shape is None else known.get((key[0], shape, key[2]))
+            cells.append(BlockCell(key=key, path=("mkframe", "cells", index), shape=shape, record=record, entry=entry))
+    return cells
+
+
+def key_of(record: Any, engine: str = "engine") -> Key | None:
+    """Which cell a record is about. `engine`: the key that names the engine."""
+    if not isinstance(record, dict):
+        return None
+    name, case, of = record.get("set"), whole(record.get("case")), record.get(engine)
+    return (name, case, of) if isinstance(name, str) and case is not None and isinstance(of, str) else None

@@ -1,0 +1,216 @@
+"""What a report of ours must hold beyond what every comparison report must: what its `mkframe` block says twice, agrees.
+
+Checks take any JSON object; without a block they say nothing. Verdicts: verdict_rules.py. Samples: rebuilt_rules.py.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mkframe.canonical import digest
+from mkframe.model.outcome import Outcome
+from mkframe.model.plan import GRAPH_SUFFIX
+from mkframe.validate.block_parts import Key, block_cells, block_of
+from mkframe.validate.comparison_parts import Path, Shape, above, amount, entries, items, table, whole
+from mkframe.validate.comparison_rules import output_faults
+from mkframe.validate.finding import Finding, Severity, error, shown
+from mkframe.validate.formats import COMPARISON
+from mkframe.validate.rule import Rule, Subject
+
+_E = Severity.ERROR
+_CHANGED_INPUT = {"input negated", "input fresh"}
+"""The checks that make replay_changed_input true."""
+_SAME = (
+    (("timing",), ("timing", "protocol")),
+    (("rounds",), ("timing", "rounds")),
+    (("samples_per_round",), ("timing", "samples_per_round")),
+    (("device",), ("device", "name")),
+    (("packages", "mkframe"), ("version",)),
+)
+"""(place in the report, place in the block) of one and the same value."""
+
+
+def stated_twice(subject: Subject) -> Iterator[Finding]:
+    """Protocol, rounds, samples, device and version stand in the report and in its block; the precision begins with its contract."""
+    document, block = subject.document, block_of(subject.document)
+    for outer, inner in _SAME:
+        one, other = _at(document, outer), _at(block, inner)
+        if _plain(one) and _plain(other) and isinstance(one, str) is isinstance(other, str) and one != other:
+            yield error("stated-twice", f"{outer[-1]} is {shown(one)}, and mkframe.{'.'.join(inner)} is {shown(other)}", outer)
+    precision, contract = document.get("precision"), table(block, "precision").get("id")
+    if isinstance(precision, str) and isinstance(contract, str) and not precision.startswith(f"{contract.upper()} "):
+        yield error("stated-twice", f"precision does not begin with {shown(contract.upper())}, the contract of the block", ("precision",))
+    timing = table(block, "timing")
+    protocol, state = timing.get("protocol"), timing.get("cache_state")
+    if isinstance(protocol, str) and isinstance(state, str) and (protocol == "cold") != (state == "cold"):
+        why = f"cache_state is {shown(state)} with the protocol {shown(protocol)}"
+        yield error("stated-twice", why, ("mkframe", "timing", "cache_state"))
+
+
+def _at(node: dict[str, Any], path: tuple[str, ...]) -> Any:
+    return table(node, *path[:-1]).get(path[-1])
+
+
+def _plain(value: Any) -> bool:
+    """Whether a value is one that the schema lets stand twice: text or a count."""
+    return isinstance(value, str) or (whole(value) or 0) >= 1
+
+
+def config_hash(subject: Subject) -> Iterator[Finding]:
+    """config_sha256 is the hash of the configuration in the block."""
+    config, stated = block_of(subject.document).get("config"), block_of(subject.document).get("config_sha256")
+    if isinstance(config, dict) and isinstance(stated, str) and stated != digest(config):
+        yield error("config-hash", "config_sha256 is not the hash of config: one of them was changed", ("mkframe", "config_sha256"))
+
+
+def samples_name(subject: Subject) -> Iterator[Finding]:
+    """The name of the samples file holds its hash."""
+    file, stated = (table(subject.document, "mkframe", "samples").get(name) for name in ("file", "sha256"))
+    if isinstance(file, str) and isinstance(stated, str) and file != f"samples-{stated}.npz":
+        yield error("samples-name", f"the file {shown(file)} is not named after sha256", ("mkframe", "samples", "file"))
+
+
+def round_process(subject: Subject) -> Iterator[Finding]:
+    """Every round has one process; rounds are dealt to processes in consecutive runs of about one length."""
+    timing = table(subject.document, "mkframe", "timing")
+    given = items(timing, "round_process")
+    dealt = [process for value in given if (process := whole(value)) is not None]
+    rounds, processes = whole(timing.get("rounds")), whole(timing.get("processes"))
+    if rounds is None or processes is None or not given or len(dealt) != len(given):
+        return
+    place = ("mkframe", "timing", "round_process")
+    if len(dealt) != rounds:
+        yield error("round-process", f"it names processes of {len(dealt)} rounds, and there are {shown(rounds)}", place)
+    elif dealt != [index * processes // rounds for index in range(rounds)]:
+        why = f"rounds are dealt in consecutive runs of equal length to processes 0 to {shown(processes - 1)}, and these are not"
+        yield error("round-process", why, place)
+    else:
+        yield from _round_records(subject.document, dealt)
+
+
+def _round_records(document: dict[str, Any], dealt: list[int]) -> Iterator[Finding]:
+    for index, record in enumerate(items(document, "mkframe", "rounds")):
+        number, process = (whole(table(record).get(name)) for name in ("round", "process"))
+        place = ("mkframe", "rounds", index)
+        if number is not None and number >= len(dealt):
+            yield error("round-process", f"round is {shown(number)}, and there are {len(dealt)} rounds, from 0", (*place, "round"))
+        elif number is not None and process is not None and number >= 0 and process != dealt[number]:
+            why = f"process is {shown(process)}, and round {number} is one of process {dealt[number]}"
+            yield error("round-process", why, (*place, "process"))
+
+
+def limitations(subject: Subject) -> Iterator[Finding]:
+    """The limitations name the protocol, and say where a run ended early."""
+    block, texts = block_of(subject.document), [text for text in items(subject.document, "limitations") if isinstance(text, str)]
+    protocol = table(block, "timing").get("protocol")
+    if not isinstance(subject.document.get("limitations"), list):
+        return
+    if isinstance(protocol, str) and not any(protocol in text for text in texts):
+        yield error("limitations", f"none names the timing protocol, {shown(protocol)}", ("limitations",))
+    if block.get("incomplete") is True and not any(text.startswith("INCOMPLETE") for text in texts):
+        yield error("limitations", "the run ended early, and none begins with INCOMPLETE", ("limitations",))
+
+
+def incomplete(subject: Subject) -> Iterator[Finding]:
+    """A cell without all of its blocks makes the report incomplete."""
+    if block_of(subject.document).get("incomplete") is not False:
+        return
+    missing = [cell for cell in block_cells(subject.document) if cell.record.get("outcome") == Outcome.INCOMPLETE]
+    if missing:
+        yield error("incomplete", f"incomplete is false, and {missing[0].text} is incomplete", ("mkframe", "incomplete"))
+
+
+def cells(subject: Subject) -> Iterator[Finding]:
+    """A cell stands once; a case has one shape, a shape one case; every shape set has a seed."""
+    first: dict[Key, Path] = {}
+    shapes: dict[tuple[str, int], Shape] = {}
+    places: dict[tuple[str, Shape], int] = {}
+    seeds = block_of(subject.document).get("seeds")
+    without: set[str] = set()
+    for cell in block_cells(subject.document):
+        name, index, _ = cell.key
+        before = first.setdefault(cell.key, cell.path)
+        if before != cell.path:
+            yield error("cells", f"the same cell as item {before[-1]}: {cell.text}", cell.path)
+        elif cell.shape:
+            if shapes.setdefault((name, index), cell.shape) != cell.shape:
+                yield error("cells", f"another shape than other cells of {shown(name)}, case {index}", (*cell.path, "shape"))
+            elif (place := places.setdefault((name, cell.shape), index)) != index:
+                yield error("cells", f"the shape of {shown(name)}, case {place}, under another number", (*cell.path, "case"))
+        if isinstance(seeds, dict) and name not in seeds and name not in without:
+            without.add(name)
+            yield error("cells", f"the shape set {shown(name)} has no seed", ("mkframe", "seeds"))
+
+
+def cell_results(subject: Subject) -> Iterator[Finding]:
+    """Every cell has its entry under its shape set, an unsupported one has none, and both say the same of it."""
+    if not isinstance(block_of(subject.document).get("cells"), list):
+        return
+    known, listed = block_cells(subject.document), set()
+    if len(known) != len(items(subject.document, "mkframe", "cells")) or any(cell.shape is None for cell in known):
+        return  # nobody knows whose entries are missing
+    for cell in known:
+        listed.add((cell.key[0], cell.shape, cell.key[2]))
+        if cell.entry is None:
+            if cell.supported:
+                why = f"{cell.text} was {shown(cell.record.get('outcome'))}, and has no entry under its shape set"
+                yield error("cell-results", why, cell.path)
+        elif not cell.supported:
+            yield error("cell-results", f"mkframe.cells calls it unsupported: {cell.text} has no results", cell.entry.path)
+        elif isinstance(stated := cell.entry.result.get("passed"), bool) and stated is not cell.passed:
+            why = f"passed is {shown(stated)}, and mkframe.cells says {shown(cell.record.get('outcome'))}"
+            yield error("cell-results", why, (*cell.entry.path, "passed"))
+    for entry in entries(subject.document):
+        if entry.case.shape is not None and (entry.case.set, entry.case.shape, entry.engine) not in listed:
+            yield error("cell-results", "no entry of mkframe.cells is about this engine on this shape", entry.path)
+
+
+def cell_outcome(subject: Subject) -> Iterator[Finding]:
+    """What a cell says of itself fits its outcome, its form and the protocol."""
+    hold = table(subject.document, "mkframe", "timing").get("hold")
+    for cell in block_cells(subject.document):
+        record = cell.record
+        if "outcome" not in record:
+            continue
+        for name, there in (("reason", not cell.passed), ("interval", cell.passed)):
+            if name in record and (record[name] is not None) is not there:
+                why = f"{name} is {shown(record[name])} in a cell that {'passed' if cell.passed else 'did not pass'}"
+                yield error("cell-outcome", why, (*cell.path, name))
+        low, high = (amount(table(record, "interval").get(name)) for name in ("low_ms", "high_ms"))
+        if low is not None and high is not None and above(low, high):
+            yield error("cell-outcome", f"low_ms is {shown(low)}, above high_ms, which is {shown(high)}", (*cell.path, "interval"))
+        form = "graph" if cell.key[2].endswith(GRAPH_SUFFIX) else "eager"
+        if isinstance(record.get("form"), str) and record["form"] != form:
+            yield error("cell-outcome", f"form is {shown(record['form'])}, and the id is one of {form} form", (*cell.path, "form"))
+        if hold is False and record.get("late_samples") is not None:
+            yield error("cell-outcome", "late_samples count held samples, and nothing was held", (*cell.path, "late_samples"))
+        if wrong := output_faults(table(record, "check"), True if cell.passed else None):
+            yield error("cell-outcome", "; ".join(wrong), (*cell.path, "check"))
+
+
+def replay_flag(subject: Subject) -> Iterator[Finding]:
+    """replay_changed_input is true where the cell passed and went through the checks with other inputs."""
+    for cell in block_cells(subject.document):
+        stated, checks = (None if cell.entry is None else cell.entry.result.get("replay_changed_input")), cell.record.get("checks")
+        if cell.entry is None or not isinstance(stated, bool) or not isinstance(checks, list):
+            continue
+        done = {check for check in checks if isinstance(check, str)}
+        if stated is not (cell.passed and done >= _CHANGED_INPUT):
+            why = f"replay_changed_input is {shown(stated)}, and the checks and the outcome of the cell say otherwise"
+            yield error("replay-flag", why, (*cell.entry.path, "replay_changed_input"))
+
+
+BLOCK_RULES: tuple[Rule, ...] = tuple(
+    Rule(id=id, format=COMPARISON, severities=(_E,), says=says, check=check)
+    for id, check, says in (
+        ("stated-twice", stated_twice, "what stands in a report of ours and in its mkframe block is the same"),
+        ("config-hash", config_hash, "config_sha256 is the hash of mkframe.config"),
+        ("samples-name", samples_name, "the samples file is named after its hash"),
+        ("round-process", round_process, "rounds are dealt to processes in consecutive runs of equal length"),
+        ("limitations", limitations, "the limitations of a report of ours name its protocol, and say where it is incomplete"),
+        ("incomplete", incomplete, "a report with incomplete cells says that it is incomplete"),
+        ("cells", cells, "a cell stands once in mkframe.cells, a case has one shape, and its set a seed"),
+        ("cell-results", cell_results, "mkframe.cells and the entries under the shape sets are about the same cells and agree"),
+        ("cell-outcome", cell_outcome, "reason, interval, form, late samples and check of a cell fit its outcome"),
+        ("replay-flag", replay_flag, "replay_changed_input follows from the checks of the cell"),
+    )
+)
