@@ -33,8 +33,6 @@ from mkframe.run.ledger import CellState, Ledger
 
 CHANGED_INPUT = ("input negated", "input fresh")
 """The checks that make `replay_changed_input` true."""
-_STEP_SAMPLES = 100_000
-"""How many samples the step of the event clock is told from."""
 
 
 def build_report(ledger: Ledger, samples: SamplesRecord, measured: MeasuredCard | None) -> ComparisonReport | None:
@@ -208,4 +206,4 @@ def _step_ms(ledger: Ledger) -> float | None:
     if told is not None:
         return told
     streams = [block.stream_ms for state in ledger.cells.values() for block in state.blocks.values()]
-    return stats.event_step_ms(np.concatenate(streams)[:_STEP_SAMPLES]) if streams else None
+    return stats.event_step_ms(np.concatenate(streams)[: stats.STEP_SAMPLES]) if streams else None

@@ -4,7 +4,7 @@ The rule for ranking and its error rates: docs/compare.md, benchmarks/compare_er
 """
 
 from mkframe.stats.bootstrap import CONFIDENCE, RESAMPLES, bootstrap_medians, interval
-from mkframe.stats.clock_step import clock_step_ms, event_step_ms
+from mkframe.stats.clock_step import STEP_SAMPLES, clock_step_ms, event_step_ms
 from mkframe.stats.processes import UNSEEN_SPREAD
 from mkframe.stats.rule import (
     ONE_PROCESS_LIMIT,
@@ -24,6 +24,7 @@ __all__ = [
     "RATIO_CONFIDENCE",
     "RESAMPLES",
     "SAME_WITHIN",
+    "STEP_SAMPLES",
     "UNSEEN_SPREAD",
     "Comparison",
     "Samples",

@@ -7,6 +7,8 @@ from mkframe.stats.samples import Samples
 _STEPS_MS = tuple(32e-6 * 2.0**k for k in range(5, -1, -1))
 """Candidate steps of an event clock: 32 ns x 2^k up to 1.024 us, largest first."""
 _STEP_SLACK_MS = 1e-6
+STEP_SAMPLES = 100_000
+"""How many samples of a run its step is told from."""
 
 
 def event_step_ms(values: Samples) -> float | None:

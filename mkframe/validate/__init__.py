@@ -17,27 +17,30 @@ from mkframe.validate.reader import SIZE_LIMIT, read_file, read_stream
 from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.rules import RULES
 from mkframe.validate.schema_rule import RULE as SCHEMA
+from mkframe.validate.schema_rule import schema_findings
 from mkframe.validate.values import value_faults
 
 __all__ = ["RULES", "SIZE_LIMIT", "Finding", "Result", "Rule", "Severity", "check_document", "check_schema", "validate", "validate_stream"]
 
 
-def validate(source: str | Path | dict[str, Any], *, size_limit: int = SIZE_LIMIT, without: Collection[str] = ()) -> Result:
-    """Validates a file of at most `size_limit` bytes with the samples file beside it, or a document alone. `without`: ids of rules
-    that are left out."""
+def validate(
+    source: str | Path | dict[str, Any], *, size_limit: int = SIZE_LIMIT, strict: bool = False, without: Collection[str] = ()
+) -> Result:
+    """Validates a file of at most `size_limit` bytes with the samples file beside it, or a document alone. `strict`: it must be a
+    report of ours, and every figure that its samples give is rebuilt from them. `without`: ids of rules that are left out."""
     if isinstance(source, str | Path):
-        return _from_bytes(read_file(source, size_limit), str(source), Path(source).parent, without)
-    return check_document(source, without=without)
+        return _from_bytes(read_file(source, size_limit), str(source), Path(source).parent, strict, without)
+    return check_document(source, strict=strict, without=without)
 
 
-def validate_stream(stream: BinaryIO, name: str, *, size_limit: int = SIZE_LIMIT) -> Result:
+def validate_stream(stream: BinaryIO, name: str, *, size_limit: int = SIZE_LIMIT, strict: bool = False) -> Result:
     """Validates what a binary stream holds; `name` stands for the path."""
-    return _from_bytes(read_stream(stream, size_limit), name)
+    return _from_bytes(read_stream(stream, size_limit), name, strict=strict)
 
 
-def check_document(document: Any, *, without: Collection[str] = ()) -> Result:
+def check_document(document: Any, *, strict: bool = False, without: Collection[str] = ()) -> Result:
     """Validates a document of plain Python types by every rule that needs no file."""
-    return _of_values(document, tuple(rule for rule in RULES if rule.id not in without))
+    return _of_values(document, _but(without), strict)
 
 
 def check_schema(document: Any) -> Result:
@@ -45,29 +48,39 @@ def check_schema(document: Any) -> Result:
     return _of_values(document, tuple(rule for rule in RULES if rule.id == SCHEMA))
 
 
-def _of_values(document: Any, rules: tuple[Rule, ...]) -> Result:
+def _but(without: Collection[str]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if rule.id not in without)
+
+
+def _of_values(document: Any, rules: tuple[Rule, ...], strict: bool = False) -> Result:
     faults = value_faults(document)
-    return Result(path=None, format=None, findings=tuple(faults)) if faults else _check(document, rules)
+    return Result(path=None, format=None, findings=tuple(faults)) if faults else _check(document, rules, strict=strict)
 
 
-def _from_bytes(data: bytes | Finding, path: str, folder: Path | None = None, without: Collection[str] = ()) -> Result:
+def _from_bytes(
+    data: bytes | Finding, path: str, folder: Path | None = None, strict: bool = False, without: Collection[str] = ()
+) -> Result:
     if isinstance(data, Finding):
         return Result(path=path, format=None, findings=(data,))
     parsed = parse(data)
     if parsed.faults:
         return Result(path=path, format=None, findings=parsed.faults)
-    return _check(parsed.document, tuple(rule for rule in RULES if rule.id not in without), path, folder)
+    return _check(parsed.document, _but(without), path, folder, strict)
 
 
-def _check(document: Any, rules: tuple[Rule, ...], path: str | None = None, folder: Path | None = None) -> Result:
+def _check(document: Any, rules: tuple[Rule, ...], path: str | None = None, folder: Path | None = None, strict: bool = False) -> Result:
     format = recognise(document)
     if format is None:
         return Result(path=path, format=None, findings=(error("format", TOLD_BY),))
-    subject = Subject(document=document, folder=folder)
+    subject = Subject(document=document, folder=folder, strict=strict)
     findings: list[Finding] = []
-    holds_to_schema = True
+    holds_to_schema: bool | None = None
     for rule in rules:
-        if rule.format != format or (rule.needs_schema and not holds_to_schema) or (rule.needs_file and folder is None):
+        if rule.format != format or (rule.needs_file and folder is None):
+            continue
+        if rule.needs_schema and holds_to_schema is None:  # the schema rule was left out; those that need it still do
+            holds_to_schema = not any(schema_findings(document, format))
+        if rule.needs_schema and not holds_to_schema:
             continue
         found = tuple(rule.check(subject))
         findings += found

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mkframe.validate.schemas import schema
 from mkframe.validate.formats import COMPARISON
+from mkframe.validate.schemas import schema
 from mkframe.validate.values import fits_float64
 
 Path = tuple[str | int, ...]

@@ -180,7 +180,8 @@ def timer_step(subject: Subject) -> Iterator[Finding]:
 
 def _close(medians: list[tuple[float, str]], limit_ms: float) -> tuple[int, tuple[str, ...]]:
     """How many pairs of ascending medians differ by less than `limit_ms`, and the engines of the first."""
-    pairs, start, first = 0, 0, ()
+    pairs, start = 0, 0
+    first: tuple[str, ...] = ()
     for index, (p50, engine) in enumerate(medians):
         while start < index and p50 - medians[start][0] >= limit_ms:
             start += 1

@@ -1,7 +1,7 @@
 """What a rule is, and what it gets to see."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,14 @@ from mkframe.validate.finding import Finding, Severity
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
     """What is validated. `folder` is where the file lies, None for what did not come from a file. `strict`: the profile that demands
-    everything that a report of ours can be held to; `payload` the folder of draws that was named, if any."""
+    everything that a report of ours can be held to; `payload` the folder of draws that was named, if any. `memo` holds what rules
+    share, so that nothing is read or rebuilt twice."""
 
     document: dict[str, Any]
     folder: Path | None = None
     strict: bool = False
     payload: Path | None = None
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 Check = Callable[[Subject], Iterable[Finding]]

@@ -10,6 +10,7 @@ from mkframe.validate.comparison_rules import COMPARISON_RULES
 from mkframe.validate.finding import Finding, Severity
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
+from mkframe.validate.rebuilt_rules import REBUILT_RULES
 from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
@@ -33,8 +34,7 @@ def _peaks(id: str, subject: Subject) -> Iterable[Finding]:
 
 
 def _samples(subject: Subject) -> Iterable[Finding]:
-    assert subject.folder is not None, "a rule that needs a file"
-    return samples_findings(subject.document, subject.folder)
+    return samples_findings(subject)
 
 
 _SCHEMAS = tuple(
@@ -71,4 +71,4 @@ _FILES = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*_SCHEMAS, *COMPARISON_RULES, *BLOCK_RULES, *VERDICT_RULES, *_PEAKS, *_CARDS, *_FILES)
+RULES: tuple[Rule, ...] = (*_SCHEMAS, *COMPARISON_RULES, *BLOCK_RULES, *VERDICT_RULES, *_PEAKS, *_CARDS, *_FILES, *REBUILT_RULES)

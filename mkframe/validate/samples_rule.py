@@ -7,29 +7,43 @@ from typing import Any
 from mkframe.canonical import sha256
 from mkframe.validate.finding import Finding, error, shown
 from mkframe.validate.reader import SIZE_LIMIT, read_file
+from mkframe.validate.rule import Subject
 
 RULE = "samples"
-_PLACE = ("mkframe", "samples")
+PLACE = ("mkframe", "samples")
+_MEMO = "bytes of the samples file"
 
 
-def samples_findings(document: dict[str, Any], folder: Path) -> Iterator[Finding]:
-    """`document` holds to its schema and was read from a file in `folder`. Reports of others name no samples file.
+def samples_findings(subject: Subject) -> Iterator[Finding]:
+    """The document holds to its schema and was read from a file. Reports of others name no samples file."""
+    if isinstance(subject.document.get("mkframe"), dict):
+        data = samples_bytes(subject)
+        if isinstance(data, Finding):
+            yield data
+
+
+def samples_bytes(subject: Subject) -> bytes | Finding:
+    """The samples file, read once and checked against its hash, or why it cannot be had.
 
     The name is a bare one, and links are not followed: a report cannot make us read anything else.
     """
-    block = document.get("mkframe")
-    if not isinstance(block, dict):
-        return
-    name, expected = block["samples"]["file"], block["samples"]["sha256"]
+    assert subject.folder is not None, "a rule that needs a file"
+    if _MEMO not in subject.memo:
+        subject.memo[_MEMO] = _read(subject.document["mkframe"]["samples"], subject.folder)
+    found: bytes | Finding = subject.memo[_MEMO]
+    return found
+
+
+def _read(record: dict[str, Any], folder: Path) -> bytes | Finding:
+    name = record["file"]
     if Path(name).name != name:
-        yield error(RULE, f"{shown(name)} is not a bare file name", _PLACE)
-        return
+        return error(RULE, f"{shown(name)} is not a bare file name", PLACE)
     path = folder / name
     if path.is_symlink():
-        yield error(RULE, f"{name} is a link; the samples file itself must lie beside the report", _PLACE)
-        return
+        return error(RULE, f"{name} is a link; the samples file itself must lie beside the report", PLACE)
     data = read_file(path, SIZE_LIMIT, follow_link=False)
     if isinstance(data, Finding):
-        yield error(RULE, f"{name} beside the report: {data.message}", _PLACE)
-    elif sha256(data) != expected:
-        yield error(RULE, f"{name} has another SHA-256 than the report says; it was changed, or belongs to another run", _PLACE)
+        return error(RULE, f"{name} beside the report: {data.message}", PLACE)
+    if sha256(data) != record["sha256"]:
+        return error(RULE, f"{name} has another SHA-256 than the report says; it was changed, or belongs to another run", PLACE)
+    return data

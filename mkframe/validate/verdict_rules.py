@@ -6,7 +6,7 @@ from typing import Any
 
 from mkframe.model.outcome import Verdict
 from mkframe.validate.block_parts import BlockCell, Key, block_cells, block_of, key_of
-from mkframe.validate.comparison_parts import ROUNDING, above, amount, items, table
+from mkframe.validate.comparison_parts import ROUNDING, above, amount, items
 from mkframe.validate.comparison_rules import step_of
 from mkframe.validate.finding import Finding, Severity, error, shown
 from mkframe.validate.formats import COMPARISON

@@ -1,0 +1,69 @@
+"""The strict profile: a report of ours, with the samples beside it, and every figure that they give rebuilt from them."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from mkframe.validate.finding import Finding, Severity, error
+from mkframe.validate.formats import COMPARISON
+from mkframe.validate.rule import Rule, Subject
+from mkframe.validate.samples_rule import PLACE, samples_bytes
+
+STRICT = "strict"
+_MEMO = "findings of the rebuild"
+
+
+def strict(subject: Subject) -> Iterator[Finding]:
+    """The strict profile takes no report whose figures cannot be rebuilt."""
+    if not subject.strict:
+        return
+    if not isinstance(subject.document.get("mkframe"), dict):
+        yield error(STRICT, "there is no mkframe block: only a report of ours names the samples that its figures are rebuilt from")
+    elif subject.folder is None:
+        yield error(STRICT, "the report was not read from a file, so that no samples lie beside it", PLACE)
+
+
+def _rebuilt(id: str, subject: Subject) -> Iterable[Finding]:
+    if not subject.strict or not isinstance(subject.document.get("mkframe"), dict):
+        return ()
+    if _MEMO not in subject.memo:
+        subject.memo[_MEMO] = _all(subject)
+    return (finding for finding in subject.memo[_MEMO] if finding.rule == id)
+
+
+def _all(subject: Subject) -> tuple[Finding, ...]:
+    data = samples_bytes(subject)
+    if isinstance(data, Finding):
+        return ()  # the rule `samples` says why
+    from mkframe.validate.rebuild import rebuilt  # here: it needs numpy, which takes longer to load than most reports to validate
+
+    return tuple(rebuilt(subject.document, data))
+
+
+_E, _W = Severity.ERROR, Severity.WARNING
+REBUILT_RULES: tuple[Rule, ...] = (
+    Rule(
+        id=STRICT,
+        format=COMPARISON,
+        severities=(_E,),
+        says="strict profile: the report has a mkframe block and was read from a file",
+        check=strict,
+    ),
+    *(
+        Rule(
+            id=id,
+            format=COMPARISON,
+            severities=severities,
+            says=f"strict profile: {says}",
+            check=partial(_rebuilt, id),
+            needs_schema=True,
+            needs_file=True,
+        )
+        for id, severities, says in (
+            ("samples-file", (_E,), "the samples file holds well-formed arrays of the report's cells and rounds, and nothing else"),
+            ("rebuilt-summary", (_E,), "every figure of every summary of a cell follows from its samples"),
+            ("rebuilt-step", (_E,), "the step of the event clock is the one that the samples show"),
+            ("rebuilt-interval", (_E, _W), "intervals of medians follow from the samples, where there are at least two processes"),
+            ("rebuilt-verdict", (_E,), "ratios, their intervals and verdicts follow from the samples"),
+        )
+    ),
+)
