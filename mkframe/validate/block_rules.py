@@ -3,6 +3,7 @@
 Checks take any JSON object; without a block they say nothing. Verdicts: verdict_rules.py. Samples: rebuilt_rules.py.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,8 @@ from mkframe.validate.rule import Rule, Subject
 _E = Severity.ERROR
 _CHANGED_INPUT = {"input negated", "input fresh"}
 """The checks that make replay_changed_input true."""
+_HASH = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"samples-[0-9a-f]{64}\.npz")
 _SAME = (
     (("timing",), ("timing", "protocol")),
     (("rounds",), ("timing", "rounds")),
@@ -37,8 +40,9 @@ def stated_twice(subject: Subject) -> Iterator[Finding]:
         if _plain(one) and _plain(other) and isinstance(one, str) is isinstance(other, str) and one != other:
             yield error("stated-twice", f"{outer[-1]} is {shown(one)}, and mkframe.{'.'.join(inner)} is {shown(other)}", outer)
     precision, contract = document.get("precision"), table(block, "precision").get("id")
-    if isinstance(precision, str) and isinstance(contract, str) and not precision.startswith(f"{contract.upper()} "):
-        yield error("stated-twice", f"precision does not begin with {shown(contract.upper())}, the contract of the block", ("precision",))
+    if isinstance(precision, str) and precision and isinstance(contract, str) and not precision.startswith(f"{contract.upper()} "):
+        why = f"precision does not begin with {shown(contract.upper())}, the contract of the block"
+        yield error("stated-twice", why, ("precision",))
     timing = table(block, "timing")
     protocol, state = timing.get("protocol"), timing.get("cache_state")
     if isinstance(protocol, str) and isinstance(state, str) and (protocol == "cold") != (state == "cold"):
@@ -52,20 +56,24 @@ def _at(node: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 def _plain(value: Any) -> bool:
     """Whether a value is one that the schema lets stand twice: text or a count."""
-    return isinstance(value, str) or (whole(value) or 0) >= 1
+    return bool(value) if isinstance(value, str) else (whole(value) or 0) >= 1
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and _HASH.fullmatch(value) is not None
 
 
 def config_hash(subject: Subject) -> Iterator[Finding]:
     """config_sha256 is the hash of the configuration in the block."""
     config, stated = block_of(subject.document).get("config"), block_of(subject.document).get("config_sha256")
-    if isinstance(config, dict) and isinstance(stated, str) and stated != digest(config):
+    if isinstance(config, dict) and _is_hash(stated) and stated != digest(config):
         yield error("config-hash", "config_sha256 is not the hash of config: one of them was changed", ("mkframe", "config_sha256"))
 
 
 def samples_name(subject: Subject) -> Iterator[Finding]:
     """The name of the samples file holds its hash."""
     file, stated = (table(subject.document, "mkframe", "samples").get(name) for name in ("file", "sha256"))
-    if isinstance(file, str) and isinstance(stated, str) and file != f"samples-{stated}.npz":
+    if isinstance(file, str) and _NAME.fullmatch(file) and _is_hash(stated) and file != f"samples-{stated}.npz":
         yield error("samples-name", f"the file {shown(file)} is not named after sha256", ("mkframe", "samples", "file"))
 
 

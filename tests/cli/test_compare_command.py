@@ -97,6 +97,8 @@ def test_a_cell_that_no_longer_passes_is_listed_and_one(base: Path, tmp_path: Pa
 def test_a_refusal_is_one_line_and_two(base: Path, tmp_path: Path, capsys: Capture) -> None:
     def edit(made: Document) -> None:
         made["mkframe"]["timing"]["hold"] = False
+        for cell in made["mkframe"]["cells"]:
+            cell["late_samples"] = None
         made["mkframe"]["workload"] = "a\x1b[31m\nb"
 
     other = report(tmp_path / "other", {(0, GRAPH): samples(20.0, 5), (1, GRAPH): samples(30.0, 6)}, edit=edit)

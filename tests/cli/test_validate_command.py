@@ -13,7 +13,7 @@ from mkframe.cli.main import main as command_line
 from mkframe.cli.validate_command import main
 
 DATA = Path(__file__).parent.parent / "data"
-COMPARISON = DATA / "valid" / "residual-mlp-rtx3090.json"
+COMPARISON = DATA / "valid" / "minimal-comparison.json"
 ENERGY = DATA / "valid" / "qda-energy-a100.json"
 WRONG = DATA / "invalid" / "boolean_rounds.json"
 UNREADABLE = DATA / "invalid" / "nan.json"

@@ -4,19 +4,21 @@ import copy
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mkframe import stats
-from mkframe.canonical import sha256
+from mkframe.canonical import digest, sha256
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "outputs/published/residual-mlp-baselines-h200-per-call/report.json"
 TEMPLATE: dict[str, Any] = json.loads(PUBLISHED.read_text(encoding="utf-8"))
 SHAPES = ({"rows": 33, "channels": 32, "hidden": 64}, {"rows": 257, "channels": 64, "hidden": 128})
 THREE = (0, 0, 1, 1, 2, 2)
+STEP_MS: float = TEMPLATE["mkframe"]["timing"]["timer_step_ms"]
+TIMES = ("min_ms", "p50_ms", "p95_ms", "max_ms", "mean_ms")
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 Cells = Mapping[tuple[int, str], "stats.Samples | str"]
@@ -33,7 +35,7 @@ def samples(median_us: float, seed: int, *, process: Sequence[int] = THREE, spre
 
 
 def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
-    """A report of ours over the shape set `development`. Rounds are those of the first cell with samples."""
+    """A report of ours over the shape set `development`. Rounds are those of the first cell with samples. Every engine is a baseline."""
     made = copy.deepcopy(TEMPLATE)
     block = made["mkframe"]
     graph, eager = (next(cell for cell in block["cells"] if cell["engine"] == name) for name in ("torch-cublas-graph", "torch-cublas"))
@@ -49,7 +51,7 @@ def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
         block["cells"].append(
             record
             | {"set": "development", "case": case, "shape": dict(SHAPES[case]), "engine": engine}
-            | {"outcome": outcome, "reason": reason}
+            | {"outcome": outcome, "reason": reason, "interval": None if isinstance(value, str) else _interval(value, process)}
         )
         if outcome != "unsupported":
             results.setdefault(case, {})[engine] = {"passed": outcome == "passed", "replay_changed_input": outcome == "passed"}
@@ -58,7 +60,36 @@ def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
             results[case][engine] |= {"stream_summary": summary, "host_summary": summary}
     made["development"] = [{"shape": dict(SHAPES[case]), "engines": engines} for case, engines in sorted(results.items())]
     del made["assessment"]
+    block["verdicts"] = list(_verdicts(cells, process))
+    block["incomplete"] = "incomplete" in [cell["outcome"] for cell in block["cells"]]
+    if block["incomplete"]:
+        made["limitations"].insert(0, "INCOMPLETE: the run ended early.")
     return made
+
+
+def _interval(values: "stats.Samples", process: Sequence[int]) -> Document:
+    return dict(zip(("low_ms", "high_ms"), stats.median_interval(values, tuple(process), STEP_MS, 0), strict=True))
+
+
+def _verdicts(cells: Cells, process: Sequence[int]) -> Iterator[Document]:
+    """Every engine against the fastest of its form in its case."""
+    passed = {key: value for key, value in cells.items() if not isinstance(value, str)}
+    for (case, engine), value in passed.items():
+        rivals = [key for key in passed if key[0] == case and key[1].endswith("-graph") is engine.endswith("-graph")]
+        fastest = min(rivals, key=lambda key: float(np.median(passed[key])))
+        if fastest != (case, engine):
+            found = stats.compare(value, passed[fastest], tuple(process), STEP_MS, 0)
+            yield {
+                "set": "development",
+                "case": case,
+                "engine": engine,
+                "baseline": fastest[1],
+                "verdict": str(found.verdict),
+                "ratio": found.ratio,
+                "ratio_low": found.low,
+                "ratio_high": found.high,
+                "reason": found.reason,
+            }
 
 
 def npz(cells: Cells, process: Sequence[int] = THREE, *, workers: bool = True) -> bytes:
@@ -79,10 +110,11 @@ def write(folder: Path, made: Document, data: bytes | None, name: str | None = N
     """Writes a report and, where `data` is not None, the samples file that it names. `name`: what the report calls it instead.
     Returns the path of the report."""
     folder.mkdir(parents=True, exist_ok=True)
-    digest = sha256(data or b"")
-    made["mkframe"]["samples"] = {"file": name or f"samples-{digest}.npz", "sha256": digest}
+    hash_of_file = sha256(data or b"")
+    made["mkframe"]["samples"] = {"file": name or f"samples-{hash_of_file}.npz", "sha256": hash_of_file}
+    made["mkframe"]["config_sha256"] = digest(made["mkframe"]["config"])
     if data is not None:
-        (folder / f"samples-{digest}.npz").write_bytes(data)
+        (folder / f"samples-{hash_of_file}.npz").write_bytes(data)
     path = folder / "report.json"
     path.write_text(json.dumps(made), encoding="utf-8")
     return path

@@ -265,7 +265,7 @@ def run_on_paper(plan: RunPlan, microseconds: Mapping[str, float], seen: m.Hello
             events += [(process, ready), (process, block), (process, m.CellClosed(engine=engine, check=None, checks=("poison nan",)))]
         clock = ClockReading(sm_clock_mhz=1980.0)
         events.append((process, m.RoundDone(round=process, before=clock, after=clock)))
-    ledger = Ledger(plan, Source(commit=None, dirty=None), {"mkframe/stats.py": "0" * 64})
+    ledger = Ledger(plan, Source(commit="0" * 40, dirty=None), {"mkframe/stats.py": "0" * 64})
     for process, event in events:
         place = {} if isinstance(event, m.Hello) else {"set": case.set, "case": case.index}
         entry = Entry(worker=process, process=process, event=event, **place)
@@ -454,6 +454,7 @@ def test_a_rate_that_does_not_follow_is_wrong(name: str, factor: float) -> None:
 def test_shares_of_other_peaks_states_and_costs_are_wrong(change: Any) -> None:
     edited = document_of(run_on_paper(planned(ROTATE), US | {"board-graph": 450.0}))
     change(edited["mkframe"])
+    edited["mkframe"]["config_sha256"] = canonical.digest(edited["mkframe"]["config"])
     found = check_document(edited).findings
     assert {finding.rule for finding in found} == {"rates"}
     assert all(finding.severity is Severity.ERROR for finding in found)
