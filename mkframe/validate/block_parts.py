@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from mkframe.model.plan import GRAPH_SUFFIX
 from mkframe.validate.comparison_parts import EngineEntry, Path, Shape, entries, items, median_ms, shape_of, table, whole
 
 Key = tuple[str, int, str]
@@ -26,6 +27,11 @@ class BlockCell:
     @property
     def supported(self) -> bool:
         return self.record.get("outcome") != "unsupported"
+
+    @property
+    def form(self) -> str:
+        """How a call is launched, by the id: the graph form of an engine has a suffix of its own."""
+        return "graph" if self.key[2].endswith(GRAPH_SUFFIX) else "eager"
 
     @property
     def p50_ms(self) -> float | None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from mkframe.canonical import digest
 from mkframe.model.outcome import Outcome
-from mkframe.model.plan import GRAPH_SUFFIX
 from mkframe.validate.block_parts import Key, block_cells, block_of
 from mkframe.validate.comparison_parts import Path, Shape, above, amount, entries, items, table, whole
 from mkframe.validate.comparison_rules import output_faults
@@ -186,9 +185,8 @@ def cell_outcome(subject: Subject) -> Iterator[Finding]:
         low, high = (amount(table(record, "interval").get(name)) for name in ("low_ms", "high_ms"))
         if low is not None and high is not None and above(low, high):
             yield error("cell-outcome", f"low_ms is {shown(low)}, above high_ms, which is {shown(high)}", (*cell.path, "interval"))
-        form = "graph" if cell.key[2].endswith(GRAPH_SUFFIX) else "eager"
-        if isinstance(record.get("form"), str) and record["form"] != form:
-            yield error("cell-outcome", f"form is {shown(record['form'])}, and the id is one of {form} form", (*cell.path, "form"))
+        if isinstance(record.get("form"), str) and record["form"] != cell.form:
+            yield error("cell-outcome", f"form is {shown(record['form'])}, and the id is one of {cell.form} form", (*cell.path, "form"))
         if hold is False and record.get("late_samples") is not None:
             yield error("cell-outcome", "late_samples count held samples, and nothing was held", (*cell.path, "late_samples"))
         if wrong := output_faults(table(record, "check"), True if cell.passed else None):

@@ -49,7 +49,7 @@ def verdict_cells(subject: Subject) -> Iterator[Finding]:
 
 
 def _group(cell: BlockCell) -> tuple[str, int, str]:
-    return (*cell.key[:2], str(cell.record.get("form")))
+    return (*cell.key[:2], cell.form)
 
 
 def _fastest(cells: dict[Key, BlockCell]) -> dict[tuple[str, int, str], float]:
