@@ -47,16 +47,19 @@ def rebuilt(document: dict[str, Any], data: bytes) -> Iterator[Finding]:
         return
     yield from _strangers(file, cells)
     sampled: dict[Key, Sampled] = {}
-    for cell in cells:
+    whole = True
+    for cell in filter(lambda cell: cell.supported, cells):
         found = _sampled(file, document, cell)
         if isinstance(found, Finding):
+            whole = False
             yield found
         elif found is not None:
             sampled[cell.key] = found
     with np.errstate(all="ignore"):
         for one in sampled.values():
             yield from _summaries(one)
-        yield from _step(document, sampled)
+        if whole:
+            yield from _step(document, sampled)
         if any("rates" in cell.record for cell in cells):
             yield from _intervals(document, sampled)
             yield from _verdicts(document, sampled)

@@ -57,7 +57,7 @@ def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
             results.setdefault(case, {})[engine] = {"passed": outcome == "passed", "replay_changed_input": outcome == "passed"}
         if not isinstance(value, str):
             summary = {name: getattr(stats.summarize(value), name) for name in ("count", "p50_ms", "p95_ms", "min_ms", "max_ms", "mean_ms")}
-            results[case][engine] |= {"stream_summary": summary, "host_summary": summary}
+            results[case][engine] |= {"stream_summary": summary, "host_summary": dict(summary)}
     made["development"] = [{"shape": dict(SHAPES[case]), "engines": engines} for case, engines in sorted(results.items())]
     del made["assessment"]
     block["verdicts"] = list(_verdicts(cells, process))

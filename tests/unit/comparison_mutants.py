@@ -2,18 +2,26 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compare_reports import TIMES, Document, document, samples
+import numpy as np
+from compare_reports import THREE, TIMES, Document, document, samples
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "valid"
 RECORDED: Document = json.loads((DATA / "residual-mlp-rtx3090.json").read_text(encoding="utf-8"))
 GRAPH = "persistent-graph"
+
+
+def odd(times_ms: Any) -> Any:
+    """Times at odd multiples of 32 ns: with them in a run, its clock shows no longer step."""
+    return (2 * np.floor(times_ms / 64e-6) + 1) * 32e-6
+
+
 CELLS: Any = {
-    (0, "torch-cublas"): samples(20.0, 1),
+    (0, "torch-cublas"): odd(samples(20.0, 1)),
     (0, "persistent"): samples(15.0, 2),
     (0, "conventional"): samples(17.0, 3),
     (0, GRAPH): samples(9.0, 4),
@@ -28,9 +36,9 @@ CELLS: Any = {
 }
 
 
-def ours(cells: Any = None) -> Document:
-    """A report of ours with cells that passed, failed and could not run, on two shapes; schema 1.2, without costs."""
-    made = document(CELLS if cells is None else cells)
+def ours(cells: Any, process: Sequence[int] = THREE) -> Document:
+    """A report of ours on schema 1.2, without costs."""
+    made = document(cells, process)
     for cell in made["mkframe"]["cells"]:
         cell |= {"cost": None, "rates": None}
     block = made["mkframe"]
@@ -46,7 +54,7 @@ def _clocks() -> Document:
     return dict.fromkeys(("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons"))
 
 
-OURS = ours()
+OURS = ours(CELLS)
 INCOMPLETE = ours({**CELLS, (1, "persistent"): "incomplete"})
 
 
