@@ -5,6 +5,7 @@ from typing import Any
 
 from mkframe.model.plan import GRAPH_SUFFIX
 from mkframe.validate.comparison_parts import EngineEntry, Path, Shape, entries, items, median_ms, shape_of, table, whole
+from mkframe.validate.rule import Subject
 
 Key = tuple[str, int, str]
 """(shape set, index of the case in it, engine), as the plan names a cell."""
@@ -48,20 +49,25 @@ def block_of(document: dict[str, Any]) -> dict[str, Any]:
     return table(document, "mkframe")
 
 
-def results(document: dict[str, Any]) -> dict[tuple[str, Shape, str], EngineEntry]:
+def _results(subject: Subject) -> dict[tuple[str, Shape, str], EngineEntry]:
     """The entries of every shape set by set, shape and engine."""
     found: dict[tuple[str, Shape, str], EngineEntry] = {}
-    for entry in entries(document):
+    for entry in entries(subject):
         if entry.case.shape is not None:
             found.setdefault((entry.case.set, entry.case.shape, entry.engine), entry)
     return found
 
 
-def block_cells(document: dict[str, Any]) -> list[BlockCell]:
+def block_cells(subject: Subject) -> list[BlockCell]:
     """The cells that say which they are."""
-    known = results(document)
+    return subject.once("block cells", _block_cells)
+
+
+def _block_cells(subject: Subject) -> list[BlockCell]:
+    records = items(subject.document, "mkframe", "cells")
+    known = _results(subject) if records else {}
     cells = []
-    for index, record in enumerate(items(document, "mkframe", "cells")):
+    for index, record in enumerate(records):
         key = key_of(record)
         if key is not None:
             shape = shape_of(record.get("shape"))

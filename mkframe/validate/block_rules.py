@@ -121,7 +121,7 @@ def incomplete(subject: Subject) -> Iterator[Finding]:
     """A cell without all of its blocks makes the report incomplete."""
     if block_of(subject.document).get("incomplete") is not False:
         return
-    missing = [cell for cell in block_cells(subject.document) if cell.record.get("outcome") == Outcome.INCOMPLETE]
+    missing = [cell for cell in block_cells(subject) if cell.record.get("outcome") == Outcome.INCOMPLETE]
     if missing:
         yield error("incomplete", f"incomplete is false, and {missing[0].text} is incomplete", ("mkframe", "incomplete"))
 
@@ -133,7 +133,7 @@ def cells(subject: Subject) -> Iterator[Finding]:
     places: dict[tuple[str, Shape], int] = {}
     seeds = block_of(subject.document).get("seeds")
     without: set[str] = set()
-    for cell in block_cells(subject.document):
+    for cell in block_cells(subject):
         name, index, _ = cell.key
         before = first.setdefault(cell.key, cell.path)
         if before != cell.path:
@@ -152,7 +152,7 @@ def cell_results(subject: Subject) -> Iterator[Finding]:
     """Every cell has its entry under its shape set, an unsupported one has none, and both say the same of it."""
     if not isinstance(block_of(subject.document).get("cells"), list):
         return
-    known, listed = block_cells(subject.document), set()
+    known, listed = block_cells(subject), set()
     if len(known) != len(items(subject.document, "mkframe", "cells")) or any(cell.shape is None for cell in known):
         return  # nobody knows whose entries are missing
     for cell in known:
@@ -166,7 +166,7 @@ def cell_results(subject: Subject) -> Iterator[Finding]:
         elif isinstance(stated := cell.entry.result.get("passed"), bool) and stated is not cell.passed:
             why = f"passed is {shown(stated)}, and mkframe.cells says {shown(cell.record.get('outcome'))}"
             yield error("cell-results", why, (*cell.entry.path, "passed"))
-    for entry in entries(subject.document):
+    for entry in entries(subject):
         if entry.case.shape is not None and (entry.case.set, entry.case.shape, entry.engine) not in listed:
             yield error("cell-results", "no entry of mkframe.cells is about this engine on this shape", entry.path)
 
@@ -174,7 +174,7 @@ def cell_results(subject: Subject) -> Iterator[Finding]:
 def cell_outcome(subject: Subject) -> Iterator[Finding]:
     """What a cell says of itself fits its outcome, its form and the protocol."""
     hold = table(subject.document, "mkframe", "timing").get("hold")
-    for cell in block_cells(subject.document):
+    for cell in block_cells(subject):
         record = cell.record
         if "outcome" not in record:
             continue
@@ -195,7 +195,7 @@ def cell_outcome(subject: Subject) -> Iterator[Finding]:
 
 def replay_flag(subject: Subject) -> Iterator[Finding]:
     """replay_changed_input is true where the cell passed and went through the checks with other inputs."""
-    for cell in block_cells(subject.document):
+    for cell in block_cells(subject):
         stated, checks = (None if cell.entry is None else cell.entry.result.get("replay_changed_input")), cell.record.get("checks")
         if cell.entry is None or not isinstance(stated, bool) or not isinstance(checks, list):
             continue

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkframe.validate.formats import COMPARISON
+from mkframe.validate.rule import Subject
 from mkframe.validate.schemas import schema
 from mkframe.validate.values import fits_float64
 
@@ -104,35 +105,47 @@ def _looks_like_cases(value: list[Any]) -> bool:
     )
 
 
-def cases(document: dict[str, Any]) -> Iterator[Case]:
-    for name, found in shape_sets(document):
-        for index, item in enumerate(found):
-            if isinstance(item, dict):
-                yield Case(set=name, path=(name, index), shape=shape_of(item.get("shape")), engines=table(item, "engines"))
+def cases(subject: Subject) -> tuple[Case, ...]:
+    return subject.once("cases", _cases)
 
 
-def entries(document: dict[str, Any]) -> Iterator[EngineEntry]:
-    for case in cases(document):
-        for engine, result in case.engines.items():
-            if isinstance(result, dict):
-                yield EngineEntry(case=case, engine=engine, path=(*case.path, "engines", engine), result=result)
+def _cases(subject: Subject) -> tuple[Case, ...]:
+    return tuple(
+        Case(set=name, path=(name, index), shape=shape_of(item.get("shape")), engines=table(item, "engines"))
+        for name, found in shape_sets(subject.document)
+        for index, item in enumerate(found)
+        if isinstance(item, dict)
+    )
 
 
-def measured(document: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def entries(subject: Subject) -> tuple[EngineEntry, ...]:
+    return subject.once("entries", _entries)
+
+
+def _entries(subject: Subject) -> tuple[EngineEntry, ...]:
+    return tuple(
+        EngineEntry(case=case, engine=engine, path=(*case.path, "engines", engine), result=result)
+        for case in cases(subject)
+        for engine, result in case.engines.items()
+        if isinstance(result, dict)
+    )
+
+
+def measured(subject: Subject) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Every summary of a cell, with its place."""
-    for entry in entries(document):
+    for entry in entries(subject):
         for name in (STREAM, HOST):
             if isinstance(entry.result.get(name), dict):
                 yield (*entry.path, name), entry.result[name]
 
 
-def summaries(document: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def summaries(subject: Subject) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Every summary: of cells, and in a report of ours of floors and launch twins."""
-    yield from measured(document)
-    for index, floor in enumerate(items(document, "mkframe", "timing", "floors")):
+    yield from measured(subject)
+    for index, floor in enumerate(items(subject.document, "mkframe", "timing", "floors")):
         if found := table(floor, "summary"):
             yield ("mkframe", "timing", "floors", index, "summary"), found
-    for index, cell in enumerate(items(document, "mkframe", "cells")):
+    for index, cell in enumerate(items(subject.document, "mkframe", "cells")):
         if found := table(cell, "twin", STREAM):
             yield ("mkframe", "cells", index, "twin", STREAM), found
 

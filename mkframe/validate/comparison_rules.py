@@ -1,4 +1,5 @@
-"""What a comparison report must hold beyond its schema, whoever wrote it. Units and formulas: docs/report.md.
+"""What a comparison report must hold beyond its schema, whoever wrote it: shapes, engines, compilers, dates, keys, the timer's step.
+The laws of summaries: summary_rules.py.
 
 Every check takes any JSON object and yields findings at their exact place: one for each fault, not one for each formula that it breaks.
 """
@@ -14,8 +15,6 @@ from typing import Any
 from mkframe.validate.comparison_parts import (
     ASSESSMENT,
     DEVELOPMENT,
-    HOST,
-    STREAM,
     Path,
     Shape,
     above,
@@ -25,9 +24,7 @@ from mkframe.validate.comparison_parts import (
     measured,
     median_ms,
     shape_sets,
-    summaries,
     table,
-    times,
     whole,
 )
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
@@ -38,75 +35,15 @@ from mkframe.validate.schemas import schema
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
-_ORDER = (("min_ms", "p50_ms"), ("p50_ms", "p95_ms"), ("p95_ms", "max_ms"), ("min_ms", "mean_ms"), ("mean_ms", "max_ms"))
-_MEAN_SLACK = 1e-3
-_HOST_OUTSIDE = ("per_call", "replay")
-"""Protocols whose host clock stands around what the stream clock measures. Slopes (unrolled, cold) are differences of two times."""
 _STEPS_MS = tuple(32e-6 * 2.0**k for k in range(5, -1, -1))
 _ON_A_STEP_MS = 1e-6
 _LEAST_MEDIANS = 8
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def count(subject: Subject) -> Iterator[Finding]:
-    """count = rounds x samples_per_round, in every summary of a cell."""
-    document = subject.document
-    rounds, samples = whole(document.get("rounds")), whole(document.get("samples_per_round"))
-    if rounds is None or samples is None or min(rounds, samples) < 1:
-        return
-    for path, summary in measured(document):
-        found = whole(summary.get("count"))
-        if found is not None and found >= 1 and found != rounds * samples:
-            why = f"count is {shown(found)}, and {shown(rounds)} rounds of {shown(samples)} samples are {shown(rounds * samples)}"
-            yield error("count", why, (*path, "count"))
-
-
-def order(subject: Subject) -> Iterator[Finding]:
-    """min <= p50 <= p95 <= max and min <= mean <= max."""
-    for path, summary in summaries(subject.document):
-        if wrong := _disorder(times(summary)):
-            yield error("order", "; ".join(wrong), path)
-
-
-def _disorder(found: Mapping[str, float]) -> list[str]:
-    return [
-        f"{low} is {shown(found[low])}, above {high}, which is {shown(found[high])}"
-        for low, high in _ORDER
-        if low in found and high in found and above(found[low], found[high])
-    ]
-
-
-def mean(subject: Subject) -> Iterator[Finding]:
-    """At least half of the samples lie from min to p50, 45 % from there to p95, 5 % above, so the mean is at least
-    0.5 min + 0.45 p50 + 0.05 p95 and at most 0.5 p50 + 0.45 p95 + 0.05 max. mean >= p50 is no law."""
-    for path, summary in summaries(subject.document):
-        found = times(summary)
-        if len(found) < 5 or _disorder(found):
-            continue
-        least = 0.5 * found["min_ms"] + 0.45 * found["p50_ms"] + 0.05 * found["p95_ms"]
-        most = 0.5 * found["p50_ms"] + 0.45 * found["p95_ms"] + 0.05 * found["max_ms"]
-        if found["mean_ms"] < least * (1 - _MEAN_SLACK) or found["mean_ms"] > most * (1 + _MEAN_SLACK):
-            why = f"mean_ms is {shown(found['mean_ms'])}, and the quantiles allow {shown(least)} to {shown(most)}"
-            yield error("mean", why, (*path, "mean_ms"))
-
-
-def host_stream(subject: Subject) -> Iterator[Finding]:
-    """The host clock starts before and stops after the stream clock: none of its statistics is smaller."""
-    if subject.document.get("timing", _HOST_OUTSIDE[0]) not in _HOST_OUTSIDE:
-        return
-    for entry in entries(subject.document):
-        stream, host = times(table(entry.result, STREAM)), times(table(entry.result, HOST))
-        if _disorder(stream) or _disorder(host):
-            continue
-        wrong = [name for name in stream if name in host and above(stream[name], host[name])]
-        if wrong:
-            texts = (f"{name} is {shown(host[name])} by the host and {shown(stream[name])} by the stream" for name in wrong)
-            yield error("host-stream", f"{'; '.join(texts)}: the host's clock stands outside", entry.path)
-
-
 def engine_set(subject: Subject) -> Iterator[Finding]:
     """Every shape carries the engines that most shapes carry."""
-    found = [(case.path, frozenset(case.engines)) for case in cases(subject.document) if case.engines]
+    found = [(case.path, frozenset(case.engines)) for case in cases(subject) if case.engines]
     if not found:
         return
     usual = Counter(engines for _, engines in found).most_common(1)[0][0]
@@ -124,7 +61,7 @@ def _few(names: Iterable[str]) -> str:
 def duplicate_shape(subject: Subject) -> Iterator[Finding]:
     """A shape stands once in its set."""
     first: dict[tuple[str, Shape], Path] = {}
-    for case in cases(subject.document):
+    for case in cases(subject):
         if case.shape:
             before = first.setdefault((case.set, case.shape), case.path)
             if before != case.path:
@@ -134,10 +71,10 @@ def duplicate_shape(subject: Subject) -> Iterator[Finding]:
 def shape_in_both(subject: Subject) -> Iterator[Finding]:
     """No shape is in both development and assessment: assessment shapes are never tuned on."""
     tuned: dict[Shape, Path] = {}
-    for case in cases(subject.document):
+    for case in cases(subject):
         if case.set == DEVELOPMENT and case.shape:
             tuned.setdefault(case.shape, case.path)
-    for case in cases(subject.document):
+    for case in cases(subject):
         if case.set == ASSESSMENT and case.shape in tuned:
             why = f"the same shape as item {tuned[case.shape][1]} of {DEVELOPMENT}: assessment shapes are never tuned on"
             yield error("shape-in-both", why, (*case.path, "shape"))
@@ -166,10 +103,10 @@ def output_faults(output: Mapping[str, Any], passed: Any) -> list[str]:
 
 def timer_step(subject: Subject) -> Iterator[Finding]:
     """Medians of one shape that are closer than one step of the timer, by more than 1 ns, cannot be ranked."""
-    step_ms = step_of(subject.document)
+    step_ms = step_of(subject)
     if step_ms is None:
         return
-    for case in cases(subject.document):
+    for case in cases(subject):
         found = {engine: median_ms(result) for engine, result in case.engines.items() if isinstance(result, dict)}
         pairs, closest = _close(sorted((p50, engine) for engine, p50 in found.items() if p50 is not None), step_ms - _ON_A_STEP_MS)
         if pairs:
@@ -191,12 +128,12 @@ def _close(medians: list[tuple[float, str]], limit_ms: float) -> tuple[int, tupl
     return pairs, first
 
 
-def step_of(document: dict[str, Any]) -> float | None:
+def step_of(subject: Subject) -> float | None:
     """Step of the stream clock in ms: what a report of ours says, else the largest of 32 ns x 2^k, up to 1.024 us, on which
     more than half of at least eight medians lie. None where it is unknown."""
-    if "mkframe" in document:
-        return amount(table(document, "mkframe", "timing").get("timer_step_ms")) or None
-    medians = [p50 for entry in entries(document) if (p50 := median_ms(entry.result)) is not None]
+    if "mkframe" in subject.document:
+        return amount(table(subject.document, "mkframe", "timing").get("timer_step_ms")) or None
+    medians = [p50 for entry in entries(subject) if (p50 := median_ms(entry.result)) is not None]
     if len(medians) < _LEAST_MEDIANS:
         return None
     return next((step for step in _STEPS_MS if 2 * sum(_lies_on(p50, step) for p50 in medians) > len(medians)), None)
@@ -230,26 +167,26 @@ def source_commit(subject: Subject) -> Iterator[Finding]:
 def unknown_keys(subject: Subject) -> Iterator[Finding]:
     """Keys have a meaning in the format. In a report of others an unknown one may be an addition; in ours it is a mistake."""
     tell = error if "mkframe" in subject.document else warning
-    found = _unknown(subject.document)
+    found = _unknown(subject)
     for path, known in islice(found, MAX_FINDINGS):
         yield tell("unknown-key", unknown_key(str(path[-1]), known), path)
     if next(found, None) is not None:
         yield tell("unknown-key", f"more than {MAX_FINDINGS} unknown keys; the rest is not listed")
 
 
-def _unknown(document: dict[str, Any]) -> Iterator[tuple[Path, list[str]]]:
+def _unknown(subject: Subject) -> Iterator[tuple[Path, list[str]]]:
     """Where an unknown key stands, and what is known there. `compiler`, `sanitizers` and `packages` take any, and inside
     `mkframe` the schema refuses them."""
-    root = schema(COMPARISON)
+    document, root = subject.document, schema(COMPARISON)
     of = {name: list(root["$defs"][name]["properties"]) for name in ("case", "engine", "summary", "gpu_output")}
     sets = dict(shape_sets(document))
     yield from _beside(document, (), [*root["properties"]], sets)
     for name, found in sets.items():
         for index, case in enumerate(found):
             yield from _beside(case, (name, index), of["case"])
-    for entry in entries(document):
+    for entry in entries(subject):
         yield from _beside(entry.result, entry.path, of["engine"])
-    for path, summary in measured(document):
+    for path, summary in measured(subject):
         yield from _beside(summary, path, of["summary"])
     for name, output in table(document, "compiler").items():
         if name.endswith("_gpu_output"):
@@ -266,10 +203,6 @@ COMPARISON_RULES: tuple[Rule, ...] = tuple(
     Rule(id=id, format=COMPARISON, severities=severities, says=says, check=check)
     for id, severities, check, says in (
         ("date", (_E,), calendar_date, "recorded_on is a day that the calendar has"),
-        ("count", (_E,), count, "count of every summary = rounds x samples_per_round"),
-        ("order", (_E,), order, "min <= p50 <= p95 <= max and min <= mean <= max in every summary"),
-        ("mean", (_E,), mean, "every mean is one that its quantiles allow, with a slack of 0.1 %"),
-        ("host-stream", (_E,), host_stream, "host times are no smaller than stream times (per_call, replay and reports without timing)"),
         ("duplicate-shape", (_E,), duplicate_shape, "a shape stands once in its shape set"),
         ("shape-in-both", (_E,), shape_in_both, "no shape stands in both development and assessment"),
         ("gpu-output", (_E,), gpu_output, "errors, violations and passed of every compiler.*_gpu_output agree"),

@@ -18,6 +18,7 @@ from mkframe.stats import Samples
 from mkframe.validate.block_parts import BlockCell, Key, block_cells, key_of
 from mkframe.validate.comparison_parts import HOST, STREAM, TIMES
 from mkframe.validate.finding import Finding, error, shown, warning
+from mkframe.validate.rule import Subject
 from mkframe.validate.samples_file import CellSamples, SamplesFile
 from mkframe.validate.samples_rule import PLACE
 
@@ -37,9 +38,9 @@ class Sampled:
     host_ms: Samples
 
 
-def rebuilt(document: dict[str, Any], data: bytes) -> Iterator[Finding]:
-    """`document` holds to its schema; `data` is its samples file."""
-    cells = block_cells(document)
+def rebuilt(subject: Subject, data: bytes) -> Iterator[Finding]:
+    """The document holds to its schema; `data` is its samples file."""
+    document, cells = subject.document, block_cells(subject)
     try:
         file = SamplesFile(data, "beside the report", len(cells))
     except UnreadableError as problem:

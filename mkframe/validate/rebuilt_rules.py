@@ -9,7 +9,6 @@ from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.samples_rule import PLACE, samples_bytes
 
 STRICT = "strict"
-_MEMO = "findings of the rebuild"
 
 
 def strict(subject: Subject) -> Iterator[Finding]:
@@ -25,9 +24,7 @@ def strict(subject: Subject) -> Iterator[Finding]:
 def _rebuilt(id: str, subject: Subject) -> Iterable[Finding]:
     if not subject.strict or not isinstance(subject.document.get("mkframe"), dict):
         return ()
-    if _MEMO not in subject.memo:
-        subject.memo[_MEMO] = _all(subject)
-    return (finding for finding in subject.memo[_MEMO] if finding.rule == id)
+    return (finding for finding in subject.once("rebuilt", _all) if finding.rule == id)
 
 
 def _all(subject: Subject) -> tuple[Finding, ...]:
@@ -36,7 +33,7 @@ def _all(subject: Subject) -> tuple[Finding, ...]:
         return ()  # the rule `samples` says why
     from mkframe.validate.rebuild import rebuilt  # here: it needs numpy, which takes longer to load than most reports to validate
 
-    return tuple(rebuilt(subject.document, data))
+    return tuple(rebuilt(subject, data))
 
 
 _E, _W = Severity.ERROR, Severity.WARNING

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mkframe.validate.finding import Finding, Severity
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +21,13 @@ class Subject:
     strict: bool = False
     payload: Path | None = None
     memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, name: str, make: "Callable[[Subject], T]") -> T:
+        """What `make` gives for this subject, made when it is first asked for. `name` belongs to `make` alone."""
+        if name not in self.memo:
+            self.memo[name] = make(self)
+        found: T = self.memo[name]
+        return found
 
 
 Check = Callable[[Subject], Iterable[Finding]]

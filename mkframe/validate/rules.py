@@ -16,6 +16,7 @@ from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
 from mkframe.validate.schema_rule import RULE as SCHEMA
 from mkframe.validate.schema_rule import schema_findings
+from mkframe.validate.summary_rules import SUMMARY_RULES
 from mkframe.validate.verdict_rules import VERDICT_RULES
 
 _E, _W = Severity.ERROR, Severity.WARNING
@@ -71,4 +72,14 @@ _FILES = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*_SCHEMAS, *COMPARISON_RULES, *BLOCK_RULES, *VERDICT_RULES, *_PEAKS, *_CARDS, *_FILES, *REBUILT_RULES)
+RULES: tuple[Rule, ...] = (
+    *_SCHEMAS,
+    *SUMMARY_RULES,
+    *COMPARISON_RULES,
+    *BLOCK_RULES,
+    *VERDICT_RULES,
+    *_PEAKS,
+    *_CARDS,
+    *_FILES,
+    *REBUILT_RULES,
+)

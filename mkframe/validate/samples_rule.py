@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from mkframe.canonical import sha256
 from mkframe.validate.finding import Finding, error, shown
@@ -11,7 +10,6 @@ from mkframe.validate.rule import Subject
 
 RULE = "samples"
 PLACE = ("mkframe", "samples")
-_MEMO = "bytes of the samples file"
 
 
 def samples_findings(subject: Subject) -> Iterator[Finding]:
@@ -27,18 +25,16 @@ def samples_bytes(subject: Subject) -> bytes | Finding:
 
     The name is a bare one, and links are not followed: a report cannot make us read anything else.
     """
+    return subject.once("samples file", _read)
+
+
+def _read(subject: Subject) -> bytes | Finding:
     assert subject.folder is not None, "a rule that needs a file"
-    if _MEMO not in subject.memo:
-        subject.memo[_MEMO] = _read(subject.document["mkframe"]["samples"], subject.folder)
-    found: bytes | Finding = subject.memo[_MEMO]
-    return found
-
-
-def _read(record: dict[str, Any], folder: Path) -> bytes | Finding:
+    record = subject.document["mkframe"]["samples"]
     name = record["file"]
     if Path(name).name != name:
         return error(RULE, f"{shown(name)} is not a bare file name", PLACE)
-    path = folder / name
+    path = subject.folder / name
     if path.is_symlink():
         return error(RULE, f"{name} is a link; the samples file itself must lie beside the report", PLACE)
     data = read_file(path, SIZE_LIMIT, follow_link=False)

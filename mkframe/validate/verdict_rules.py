@@ -23,7 +23,7 @@ def verdict_cells(subject: Subject) -> Iterator[Finding]:
     """Every cell that passed is ranked once, against the fastest baseline of its form in its case; the baseline itself is not."""
     if not isinstance(block_of(subject.document).get("verdicts"), list):
         return
-    cells = {cell.key: cell for cell in reversed(block_cells(subject.document))}
+    cells = {cell.key: cell for cell in reversed(block_cells(subject))}
     fastest = _fastest(cells)
     seen: dict[Key, int] = {}
     for index, record in enumerate(items(subject.document, "mkframe", "verdicts")):
@@ -76,10 +76,10 @@ def _no_pair(cell: BlockCell | None, baseline: BlockCell | None, fastest: dict[t
     return None
 
 
-def _rankings(document: dict[str, Any]) -> Iterator[Ranking]:
+def _rankings(subject: Subject) -> Iterator[Ranking]:
     """The verdicts whose cells passed."""
-    cells = {cell.key: cell for cell in block_cells(document)}
-    for index, record in enumerate(items(document, "mkframe", "verdicts")):
+    cells = {cell.key: cell for cell in block_cells(subject)}
+    for index, record in enumerate(items(subject.document, "mkframe", "verdicts")):
         keys = key_of(record), key_of(record, "baseline")
         one, other = (None if key is None else cells.get(key) for key in keys)
         if one is not None and other is not None and one.passed and other.passed:
@@ -88,7 +88,7 @@ def _rankings(document: dict[str, Any]) -> Iterator[Ranking]:
 
 def verdict_ratio(subject: Subject) -> Iterator[Finding]:
     """ratio = median of the engine / median of the baseline, inside its own interval. Where a median is zero nothing is ranked."""
-    for index, record, cell, baseline in _rankings(subject.document):
+    for index, record, cell, baseline in _rankings(subject):
         place = ("mkframe", "verdicts", index)
         one, other, ratio = cell.p50_ms, baseline.p50_ms, amount(record.get("ratio"))
         if one and other and ratio is not None and not math.isclose(ratio, expected := one / other, rel_tol=ROUNDING):
@@ -102,8 +102,8 @@ def verdict_ratio(subject: Subject) -> Iterator[Finding]:
 
 def verdict_word(subject: Subject) -> Iterator[Finding]:
     """The word fits ratio, interval and step of the clock: docs/measurement.md has the rule."""
-    step_ms = step_of(subject.document)
-    for index, record, cell, baseline in _rankings(subject.document):
+    step_ms = step_of(subject)
+    for index, record, cell, baseline in _rankings(subject):
         word, low, high = record.get("verdict"), amount(record.get("ratio_low")), amount(record.get("ratio_high"))
         place = ("mkframe", "verdicts", index)
         if word not in list(Verdict) or "reason" not in record:

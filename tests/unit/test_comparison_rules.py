@@ -20,9 +20,10 @@ from mkframe.validate import RULES, Finding, Severity, check_document, validate
 from mkframe.validate.block_rules import BLOCK_RULES
 from mkframe.validate.comparison_rules import COMPARISON_RULES, step_of
 from mkframe.validate.rule import Subject
+from mkframe.validate.summary_rules import SUMMARY_RULES
 from mkframe.validate.verdict_rules import VERDICT_RULES
 
-CONTENT = (*COMPARISON_RULES, *BLOCK_RULES, *VERDICT_RULES)
+CONTENT = (*SUMMARY_RULES, *COMPARISON_RULES, *BLOCK_RULES, *VERDICT_RULES)
 
 
 def new(mutant: Mutant, without: tuple[str, ...] = ()) -> list[Finding]:
@@ -161,14 +162,14 @@ def test_the_mean_is_held_between_what_halves_of_the_samples_allow(samples: list
 )
 def test_the_step_is_told_from_medians_as_it_is_from_samples(step_ms: float, on: list[int], off: list[float]) -> None:
     medians = [step_ms * count for count in on] + off
-    assert step_of(report_of([[value] for value in medians])) == event_step_ms(np.array(medians))
+    assert step_of(Subject(document=report_of([[value] for value in medians]))) == event_step_ms(np.array(medians))
 
 
 @given(st.lists(st.integers(1, 60), min_size=8, max_size=14))
 def test_pairs_nearer_than_a_step_are_counted(counts: list[int]) -> None:
     medians = [0.1 * 32e-6 + 1.024e-3 * count for count in counts] + [1.0 + 1.024e-3 * count for count in range(30, 60)]
     made = report_of([[value] for value in medians])
-    step_ms = step_of(made)
+    step_ms = step_of(Subject(document=made))
     pairs = 0
     if step_ms is not None:
         pairs = sum(abs(one - other) < step_ms - 1e-6 for index, one in enumerate(medians) for other in medians[:index])

@@ -1,0 +1,117 @@
+"""The laws of summaries: how many samples they are made of, the order of their figures, and what one clock says of another.
+
+Every check takes any JSON object and yields one finding for each fault, not one for each formula that it breaks. Units and formulas:
+docs/report.md.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mkframe.validate.comparison_parts import HOST, STREAM, TIMES, above, entries, measured, summaries, table, times, whole
+from mkframe.validate.finding import Finding, Severity, error, shown
+from mkframe.validate.formats import COMPARISON
+from mkframe.validate.rule import Rule, Subject
+
+_ORDER = (("min_ms", "p50_ms"), ("p50_ms", "p95_ms"), ("p95_ms", "max_ms"), ("min_ms", "mean_ms"), ("mean_ms", "max_ms"))
+_MEAN_SLACK = 1e-3
+_HOST_OUTSIDE = ("per_call", "replay")
+"""Protocols whose host clock stands around what the stream clock measures. Slopes (unrolled, cold) are differences of two times."""
+
+
+def count(subject: Subject) -> Iterator[Finding]:
+    """count = rounds x samples_per_round, in every summary of a cell. Where all counts agree, the fault is in the plan."""
+    rounds, samples = whole(subject.document.get("rounds")), whole(subject.document.get("samples_per_round"))
+    if rounds is None or samples is None or min(rounds, samples) < 1:
+        return
+    expected = rounds * samples
+    found = [(path, value) for path, summary in measured(subject) if (value := whole(summary.get("count"))) is not None and value >= 1]
+    wrong = [(path, value) for path, value in found if value != expected]
+    told = f"{shown(rounds)} rounds of {shown(samples)} samples are {shown(expected)}"
+    if len(wrong) > 2 and len(wrong) == len(found) and len({value for _, value in found}) == 1:
+        value = found[0][1]
+        place = "samples_per_round" if value % rounds == 0 and value % samples else "rounds"
+        yield error("count", f"every count is {shown(value)}, and {told}", (place,))
+        return
+    for path, value in wrong:
+        yield error("count", f"count is {shown(value)}, and {told}", (*path, "count"))
+
+
+def order(subject: Subject) -> Iterator[Finding]:
+    """min <= p50 <= p95 <= max and min <= mean <= max."""
+    for path, summary in summaries(subject):
+        if not _obviously(_in_order, summary) and (wrong := _disorder(times(summary))):
+            yield error("order", "; ".join(wrong), path)
+
+
+def _obviously(holds: Callable[..., bool], *found: dict[str, Any]) -> bool:
+    """Whether a law holds for figures as they stand: the quick answer for nearly all. Where they are no figures it does not."""
+    try:
+        return holds(*found)
+    except (TypeError, KeyError, ArithmeticError):
+        return False
+
+
+def _in_order(found: dict[str, Any]) -> bool:
+    low, high = found["min_ms"], found["max_ms"]
+    return bool(low <= found["p50_ms"] <= found["p95_ms"] <= high and low <= found["mean_ms"] <= high)
+
+
+def _mean_allowed(found: dict[str, Any]) -> bool:
+    p50, p95, mean = found["p50_ms"], found["p95_ms"], found["mean_ms"]
+    return bool(0.5 * found["min_ms"] + 0.45 * p50 + 0.05 * p95 <= mean <= 0.5 * p50 + 0.45 * p95 + 0.05 * found["max_ms"])
+
+
+def _host_outside(stream: dict[str, Any], host: dict[str, Any]) -> bool:
+    return all(stream[name] <= host[name] for name in TIMES)
+
+
+def _disorder(found: Mapping[str, float]) -> list[str]:
+    return [
+        f"{low} is {shown(found[low])}, above {high}, which is {shown(found[high])}"
+        for low, high in _ORDER
+        if low in found and high in found and above(found[low], found[high])
+    ]
+
+
+def mean(subject: Subject) -> Iterator[Finding]:
+    """At least half of the samples lie from min to p50, 45 % from there to p95, 5 % above, so the mean is at least
+    0.5 min + 0.45 p50 + 0.05 p95 and at most 0.5 p50 + 0.45 p95 + 0.05 max. mean >= p50 is no law."""
+    for path, summary in summaries(subject):
+        if _obviously(_mean_allowed, summary):
+            continue
+        found = times(summary)
+        if len(found) < len(TIMES) or _disorder(found):
+            continue
+        least = 0.5 * found["min_ms"] + 0.45 * found["p50_ms"] + 0.05 * found["p95_ms"]
+        most = 0.5 * found["p50_ms"] + 0.45 * found["p95_ms"] + 0.05 * found["max_ms"]
+        if found["mean_ms"] < least * (1 - _MEAN_SLACK) or found["mean_ms"] > most * (1 + _MEAN_SLACK):
+            why = f"mean_ms is {shown(found['mean_ms'])}, and the quantiles allow {shown(least)} to {shown(most)}"
+            yield error("mean", why, (*path, "mean_ms"))
+
+
+def host_stream(subject: Subject) -> Iterator[Finding]:
+    """The host clock starts before and stops after the stream clock: none of its statistics is smaller."""
+    if subject.document.get("timing", _HOST_OUTSIDE[0]) not in _HOST_OUTSIDE:
+        return
+    for entry in entries(subject):
+        summary_of = table(entry.result, STREAM), table(entry.result, HOST)
+        if _obviously(_host_outside, *summary_of):
+            continue
+        stream, host = map(times, summary_of)
+        if _disorder(stream) or _disorder(host):
+            continue
+        wrong = [name for name in stream if name in host and above(stream[name], host[name])]
+        if wrong:
+            texts = (f"{name} is {shown(host[name])} by the host and {shown(stream[name])} by the stream" for name in wrong)
+            yield error("host-stream", f"{'; '.join(texts)}: the host's clock stands outside", entry.path)
+
+
+SUMMARY_RULES: tuple[Rule, ...] = tuple(
+    Rule(id=id, format=COMPARISON, severities=(Severity.ERROR,), says=says, check=check)
+    for id, check, says in (
+        ("count", count, "count of every summary = rounds x samples_per_round"),
+        ("order", order, "min <= p50 <= p95 <= max and min <= mean <= max in every summary"),
+        ("mean", mean, "every mean is one that its quantiles allow, with a slack of 0.1 %"),
+        ("host-stream", host_stream, "host times are no smaller than stream times (per_call, replay and reports without timing)"),
+    )
+)
