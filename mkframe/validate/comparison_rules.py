@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from itertools import islice
 from typing import Any
 
 from mkframe.validate.comparison_parts import (
@@ -30,7 +29,7 @@ from mkframe.validate.comparison_parts import (
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import COMPARISON
 from mkframe.validate.rule import Rule, Subject
-from mkframe.validate.schema_rule import MAX_FINDINGS, unknown_key
+from mkframe.validate.schema_rule import unknown_key
 from mkframe.validate.schemas import schema
 
 _E, _W = Severity.ERROR, Severity.WARNING
@@ -167,11 +166,8 @@ def source_commit(subject: Subject) -> Iterator[Finding]:
 def unknown_keys(subject: Subject) -> Iterator[Finding]:
     """Keys have a meaning in the format. In a report of others an unknown one may be an addition; in ours it is a mistake."""
     tell = error if "mkframe" in subject.document else warning
-    found = _unknown(subject)
-    for path, known in islice(found, MAX_FINDINGS):
+    for path, known in _unknown(subject):
         yield tell("unknown-key", unknown_key(str(path[-1]), known), path)
-    if next(found, None) is not None:
-        yield tell("unknown-key", f"more than {MAX_FINDINGS} unknown keys; the rest is not listed")
 
 
 def _unknown(subject: Subject) -> Iterator[tuple[Path, list[str]]]:
