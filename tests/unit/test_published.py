@@ -23,7 +23,7 @@ def test_there_is_evidence() -> None:
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.parent.name)
 def test_accepted_and_clean(path: Path) -> None:
-    result = validate(path)
+    result = validate(path, strict=True)
     assert result.ok, result.findings
     block = json.loads(path.read_text())["mkframe"]
     assert block["incomplete"] is False
