@@ -39,10 +39,10 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="mkframe validate",
-        description="Checks comparison reports, energy reports and device cards against their schema and for figures that contradict each "
-        "other; a comparison report of ours, read from a file, also for the samples file beside it, which must have the SHA-256 that the "
-        "report says. Medians and verdicts are rebuilt from the samples in the strict profile alone, and the source hashes are not looked "
-        "at. Needs no GPU.",
+        description="Checks comparison reports, energy reports and device cards against their schema; a comparison report of ours also for "
+        "rates and shares of peak, and, read from a file, for the samples file beside it, which must have the SHA-256 that the report "
+        "says; a device card also for figures that contradict each other. Medians and verdicts of reports are not recomputed from the "
+        "samples, and the source hashes are not looked at. Needs no GPU.",
         epilog="Exit code: 0 without errors, 1 with at least one, 2 for unreadable files, unknown formats and wrong usage.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a report or a device card; - is standard input")
