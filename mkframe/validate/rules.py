@@ -7,6 +7,7 @@ from typing import Any
 from mkframe.validate.block_rules import BLOCK_RULES
 from mkframe.validate.card_rules import CARD_CHECKS
 from mkframe.validate.comparison_rules import COMPARISON_RULES
+from mkframe.validate.energy_rules import ENERGY_RULES
 from mkframe.validate.finding import Finding, Severity
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
@@ -78,6 +79,7 @@ RULES: tuple[Rule, ...] = (
     *COMPARISON_RULES,
     *BLOCK_RULES,
     *VERDICT_RULES,
+    *ENERGY_RULES,
     *_PEAKS,
     *_CARDS,
     *_FILES,
