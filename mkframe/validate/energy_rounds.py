@@ -58,7 +58,7 @@ def _adjusted(one: Round) -> Number:
 
 
 def _cuda(one: Round) -> Number:
-    total: float = struct.unpack("<f", struct.pack("<f", one.number("cuda_ms") * one.repeats))[0]
+    total: float = struct.unpack("<f", struct.pack("<f", float(one.number("cuda_ms") * one.repeats)))[0]
     return total / one.repeats
 
 
