@@ -10,6 +10,7 @@ from mkframe.errors import MkframeError
 
 COMMANDS = {
     "validate": "mkframe.cli.validate_command",
+    "explain": "mkframe.cli.explain_command",
     "engines": "mkframe.cli.engines_command",
     "plan": "mkframe.cli.plan_command",
     "conformance": "mkframe.cli.conformance_command",

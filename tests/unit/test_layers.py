@@ -12,12 +12,12 @@ LAYERS = {
     1: ("validate", "plugin"),
     2: ("config", "plan"),
     3: ("timing", "graph", "check", "energy", "probe"),
-    4: ("run", "report", "doctor", "compare", "conformance"),
+    4: ("run", "report", "doctor", "compare", "conformance", "explain"),
     5: ("cli", "__main__"),
 }
 LAYER_OF = {unit: layer for layer, units in LAYERS.items() for unit in units}
 STANDS_ALONE = ("validate", "plugin")  # these see layer 0 and nothing beside them
-SEES = {"compare": ("validate",)}  # these see layer 0 and what is named
+SEES = {"compare": ("validate",), "explain": ("validate",)}  # these see layer 0 and what is named
 
 WORKER_SIDE = (
     "mkframe.run.worker",
