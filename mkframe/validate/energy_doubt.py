@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mkframe.energy_budget import EnergyVerdict, mean
 from mkframe.validate.energy_figures import EnergyFigures, energy_figures, in_words, with_uncertainty
 from mkframe.validate.energy_parts import Node, energy_rule, has_rounds, maybe
+from mkframe.validate.energy_period import LONGEST_S
 from mkframe.validate.energy_summary import median
 from mkframe.validate.finding import Finding, Severity, warning
 
@@ -64,12 +65,14 @@ def reference(document: Node) -> Iterator[Finding]:
 
 
 def idle_drift(document: Node) -> Iterator[Finding]:
-    """Idle windows of one round that differ by more than their own steps: 2 P T / I."""
+    """Idle windows of one round that differ by more than their own steps: 2 P T / I. A T that could not be inferred, as where the idle
+    power moves, is taken for the longest that would have been."""
     found = energy_figures(document)
-    if found is None or found.meter is None:
+    if found is None:
         return
+    step_s = found.meter.step_s if found.meter else LONGEST_S
     for path, run in zip(found.paths, found.runs, strict=True):
-        limit = 2 * run.power_w * found.meter.step_s / run.idle_s
+        limit = 2 * run.power_w * step_s / run.idle_s
         if run.idle_difference_w > limit:
             why = (
                 f"the idle windows differ by {run.idle_difference_w:.3g} W, more than the {limit:.3g} W that the steps of the counter "

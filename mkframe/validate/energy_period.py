@@ -8,8 +8,9 @@ The first update after a run still holds energy of the run. Where that may be a 
 count.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
 
 from mkframe.validate.energy_parts import IDLES, Absent, Node, Round, idle_window, rounds
@@ -17,6 +18,7 @@ from mkframe.validate.energy_reads import reads
 
 NOMINAL_MS = 100.0
 _FIRST_US, _LAST_US, _STEP_US = 95_000, 105_000, 5
+LONGEST_S = _LAST_US / 1e6
 _ROUNDS_USED = 64
 _READS_OF_A_ROUND = 6
 _LIGHT = 0.25
@@ -103,7 +105,8 @@ def _is_light(measured: Sequence[Round]) -> bool:
     return all(one.number("average_power_w") < (1 + _LIGHT) * min(one.number(name, "power_w") for name in IDLES) for one in measured)
 
 
-def _fitting(evidence: _Evidence) -> dict[tuple[int, ...], list[int]]:
+@lru_cache(maxsize=4)  # several rules ask for the same report
+def _fitting(evidence: _Evidence) -> Mapping[tuple[int, ...], Sequence[int]]:
     """The periods that fit, in us and in order, by the updates that they give to each window. Empty where it takes too long."""
     families: dict[tuple[int, ...], list[int]] = {}
     left = _MOST_WORK

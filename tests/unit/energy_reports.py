@@ -89,7 +89,7 @@ def report(plan: Plan | None = None, **choices: Any) -> Document:
     if not plan.verify_only:
         rounds, lengths = _rounds(plan, random)
         document["rounds"] = rounds if plan.finished else []
-        document["summary"] = _summary(rounds) if plan.finished else None
+        document["summary"] = summary(rounds) if plan.finished else None
         document["completed_at_utc"] = "2026-03-01T00:00:00Z"
         if plan.ours or plan.edges:
             document["mkframe"] = _block(plan, rounds if plan.finished else [], lengths)
@@ -208,7 +208,7 @@ def _round(plan: Plan, index: int, before: Document, run: Document, after: Docum
     }
 
 
-def _summary(rounds: list[Document]) -> Document:
+def summary(rounds: list[Document]) -> Document:
     adjusted = [one["adjusted_mj"] for one in rounds]
     times = [one["cuda_ms"] for one in rounds]
     return {
