@@ -1,8 +1,8 @@
 """The update period of an energy counter, from the reads of a report alone.
 
-A period and a phase fit where no update falls into a gap over which the counter stood still, and as many into each idle window as its
-energy asks for at the mean idle power. Periods that differ by a whole update per window (2 % for windows of 5 s) look alike in that; of
-such families the one nearest to the nominal 100 ms is taken.
+A period and a phase fit where no update falls into a gap over which the counter stood still, and into each idle window as many as make
+the energy per update the same in all of them. Periods that differ by a whole update per window (2 % for windows of 5 s) look alike in that;
+of such families the one nearest to the nominal 100 ms is taken.
 
 The first update after a run still holds energy of the run. Where that may be a good part of an update, only the idle windows before runs
 count.
@@ -27,6 +27,7 @@ _MOST_WORK = 1_000_000
 """Comparisons of arcs, about half a second. Honest reads take a hundredth of that: most periods break a condition early."""
 
 Arc = tuple[float, float]
+Counts = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,15 +44,11 @@ class Periods:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Window:
-    """An idle window: start from the first read on and length in s, and how long its energy lasts at the mean idle power."""
+    """An idle window: start from the first read on, length, and energy."""
 
     start_s: float
     length_s: float
-    worth_s: float
-
-    def updates(self, period_s: float) -> int:
-        """How many its energy asks for."""
-        return round(self.worth_s / period_s)
+    energy_mj: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,10 +91,8 @@ def _evidence(document: Node) -> _Evidence:
             start, end = idle_window(name)
             length, energy = float(one.seconds(start, end)), float(one.energy_mj(start, end))
             if length >= NOMINAL_MS / 1000 and energy > 0:
-                idles.append((float(one.number(*start, "time_s") - first), length, energy))
-    total_s, total_mj = sum(length for _, length, _ in idles), sum(energy for _, _, energy in idles)
-    windows = tuple(_Window(start_s=start, length_s=length, worth_s=energy / total_mj * total_s) for start, length, energy in idles)
-    return _Evidence(windows=windows, gaps=tuple(gaps), room_s=min(float(read.duration_s) for read in made) / 2)
+                idles.append(_Window(start_s=float(one.number(*start, "time_s") - first), length_s=length, energy_mj=energy))
+    return _Evidence(windows=tuple(idles), gaps=tuple(gaps), room_s=min(float(read.duration_s) for read in made) / 2)
 
 
 def _is_light(measured: Sequence[Round]) -> bool:
@@ -106,31 +101,55 @@ def _is_light(measured: Sequence[Round]) -> bool:
 
 
 @lru_cache(maxsize=4)  # several rules ask for the same report
-def _fitting(evidence: _Evidence) -> Mapping[tuple[int, ...], Sequence[int]]:
+def _fitting(evidence: _Evidence) -> Mapping[Counts, Sequence[int]]:
     """The periods that fit, in us and in order, by the updates that they give to each window. Empty where it takes too long."""
-    families: dict[tuple[int, ...], list[int]] = {}
+    families: dict[Counts, list[int]] = {}
+    choices: dict[Counts, Sequence[Counts]] = {}
     left = _MOST_WORK
     for us in range(_FIRST_US, _LAST_US + 1, _STEP_US):
-        fits, work = _fits(us / 1e6, evidence)
-        left -= work
+        period_s = us / 1e6
+        least = tuple(int(window.length_s / period_s) for window in evidence.windows)
+        if least not in choices:
+            choices[least] = _alike(least, evidence.windows)
+            left -= 16 * len(least)
+        for counts in choices[least]:
+            fits, work = _fits(period_s, least, counts, evidence)
+            left -= work
+            if fits:
+                families.setdefault(counts, []).append(us)
         if left < 0:
             return {}
-        if fits:
-            families.setdefault(tuple(window.updates(us / 1e6) for window in evidence.windows), []).append(us)
-    return {counts: periods for counts, periods in families.items() if _is_steady(counts, evidence.windows)}
+    return families
 
 
-def _is_steady(counts: Sequence[int], windows: Sequence[_Window]) -> bool:
-    """Whether the energies per update lie within half an update of a window: else the idle power moved too much to tell."""
-    each = [window.worth_s / count for window, count in zip(windows, counts, strict=True)]
-    return max(each) <= min(each) * (1 + _SPREAD / max(counts))
+def _alike(least: Counts, windows: Sequence[_Window]) -> Sequence[Counts]:
+    """Updates of each window, the least that its length allows or one more, so that the energies per update lie within half an update
+    of a window. Nothing where the idle power moved too much for that."""
+    quanta = sorted(
+        (window.energy_mj / count, index, count)
+        for index, (window, few) in enumerate(zip(windows, least, strict=True))
+        for count in (few, few + 1)
+        if count > 0
+    )
+    most = 1 + _SPREAD / (max(least) + 1)
+    found: dict[Counts, None] = {}
+    covered: dict[int, int] = {}  # of each window the count whose quantum lies between the two ends: never both of them
+    left = 0
+    for quantum, index, count in quanta:
+        while quanta[left][0] * most < quantum:
+            covered.pop(quanta[left][1], None)
+            left += 1
+        covered[index] = count
+        if len(covered) == len(windows):
+            found[tuple(covered[index] for index in range(len(windows)))] = None
+    return tuple(found)
 
 
-def _fits(period_s: float, evidence: _Evidence) -> tuple[bool, int]:
+def _fits(period_s: float, least: Counts, counts: Counts, evidence: _Evidence) -> tuple[bool, int]:
     """Whether some phase, with room around it, agrees with all of the evidence, and how many arcs were compared to know."""
     free: list[Arc] = [(0.0, period_s)]
     work = 0
-    for allowed in _conditions(period_s, evidence):
+    for allowed in _conditions(period_s, least, counts, evidence):
         work += len(free) * len(allowed) + 1
         free = _both(free, allowed)
         if not free:
@@ -138,15 +157,11 @@ def _fits(period_s: float, evidence: _Evidence) -> tuple[bool, int]:
     return any(end - start >= evidence.room_s for start, end in _joined(free, period_s)), work
 
 
-def _conditions(period_s: float, evidence: _Evidence) -> Iterator[list[Arc]]:
+def _conditions(period_s: float, least: Counts, counts: Counts, evidence: _Evidence) -> Iterator[list[Arc]]:
     """The phases that each window and each gap allows."""
-    for window in evidence.windows:
-        least, asked = int(window.length_s / period_s), window.updates(period_s)
-        more = _arcs(window.start_s % period_s, window.length_s - least * period_s, period_s)
-        if asked == least + 1:
-            yield more
-        else:
-            yield _outside(more, period_s) if asked == least > 0 else []
+    for window, few, count in zip(evidence.windows, least, counts, strict=True):
+        more = _arcs(window.start_s % period_s, window.length_s - few * period_s, period_s)
+        yield more if count > few else _outside(more, period_s)
     for start_s, length_s in evidence.gaps:
         yield _outside(_arcs(start_s % period_s, length_s, period_s), period_s)
 

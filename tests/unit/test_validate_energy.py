@@ -323,7 +323,7 @@ PLANS = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(PLANS)
 def test_a_valid_report_of_any_kind_has_no_error(plan: Plan) -> None:
     assert errors(report(plan)) == []
