@@ -29,6 +29,7 @@ _NEEDED = (
     "torch",
     "rich",
     "jsonschema",
+    "jsonschema_rs",
     "pynvml",
     "mkframe_plugins",
     "mkframe_conf",
