@@ -7,82 +7,111 @@ What is wrong with a file is a finding, never an exception. The rules stand in r
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mkframe.validate.finding import Finding, Result, Severity, error
 from mkframe.validate.formats import TOLD_BY, recognise
+from mkframe.validate.limited import limited
 from mkframe.validate.parser import parse
 from mkframe.validate.reader import SIZE_LIMIT, read_file, read_stream
+from mkframe.validate.reading_rules import FORMAT, READING_RULES
 from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.rules import RULES
 from mkframe.validate.schema_rule import RULE as SCHEMA
 from mkframe.validate.schema_rule import schema_findings
 from mkframe.validate.values import value_faults
 
-__all__ = ["RULES", "SIZE_LIMIT", "Finding", "Result", "Rule", "Severity", "check_document", "check_schema", "validate", "validate_stream"]
+__all__ = [
+    "READING_RULES",
+    "RULES",
+    "SIZE_LIMIT",
+    "Finding",
+    "Result",
+    "Rule",
+    "Severity",
+    "check_document",
+    "check_schema",
+    "validate",
+    "validate_stream",
+]
 
 
 def validate(
-    source: str | Path | dict[str, Any], *, size_limit: int = SIZE_LIMIT, strict: bool = False, without: Collection[str] = ()
+    source: str | Path | dict[str, Any],
+    *,
+    size_limit: int = SIZE_LIMIT,
+    without: Collection[str] = (),
+    strict: bool = False,
+    payload: Path | None = None,
 ) -> Result:
-    """Validates a file of at most `size_limit` bytes with the samples file beside it, or a document alone. `strict`: it must be a
-    report of ours, and every figure that its samples give is rebuilt from them. `without`: ids of rules that are left out."""
+    """Validates a file of at most `size_limit` bytes with the samples file beside it, or a document alone.
+
+    `without`: ids of rules that are left out. `strict`: demands what only a report of ours can be held to. `payload`: the folder with
+    the draws of an energy report, which are hashed again.
+    """
+    asked = _Asked(without=without, strict=strict, payload=payload)
     if isinstance(source, str | Path):
-        return _from_bytes(read_file(source, size_limit), str(source), Path(source).parent, strict, without)
-    return check_document(source, strict=strict, without=without)
+        return _from_bytes(read_file(source, size_limit), str(source), Path(source).parent, asked)
+    return _of_values(source, asked)
 
 
-def validate_stream(stream: BinaryIO, name: str, *, size_limit: int = SIZE_LIMIT, strict: bool = False) -> Result:
+def validate_stream(
+    stream: BinaryIO, name: str, *, size_limit: int = SIZE_LIMIT, strict: bool = False, payload: Path | None = None
+) -> Result:
     """Validates what a binary stream holds; `name` stands for the path."""
-    return _from_bytes(read_stream(stream, size_limit), name, strict=strict)
+    return _from_bytes(read_stream(stream, size_limit), name, None, _Asked(strict=strict, payload=payload))
 
 
-def check_document(document: Any, *, strict: bool = False, without: Collection[str] = ()) -> Result:
+def check_document(document: Any, *, without: Collection[str] = (), strict: bool = False) -> Result:
     """Validates a document of plain Python types by every rule that needs no file."""
-    return _of_values(document, _but(without), strict)
+    return _of_values(document, _Asked(without=without, strict=strict))
 
 
 def check_schema(document: Any) -> Result:
     """Validates a document of plain Python types by its schema alone, as a writer does before it writes."""
-    return _of_values(document, tuple(rule for rule in RULES if rule.id == SCHEMA))
+    return _of_values(document, _Asked(without={rule.id for rule in RULES} - {SCHEMA}))
 
 
-def _but(without: Collection[str]) -> tuple[Rule, ...]:
-    return tuple(rule for rule in RULES if rule.id not in without)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Asked:
+    """What a caller may choose."""
+
+    without: Collection[str] = ()
+    strict: bool = False
+    payload: Path | None = None
 
 
-def _of_values(document: Any, rules: tuple[Rule, ...], strict: bool = False) -> Result:
+def _of_values(document: Any, asked: _Asked) -> Result:
     faults = value_faults(document)
-    return Result(path=None, format=None, findings=tuple(faults)) if faults else _check(document, rules, strict=strict)
+    return Result(path=None, format=None, findings=tuple(faults)) if faults else _check(document, asked)
 
 
-def _from_bytes(
-    data: bytes | Finding, path: str, folder: Path | None = None, strict: bool = False, without: Collection[str] = ()
-) -> Result:
+def _from_bytes(data: bytes | Finding, path: str, folder: Path | None, asked: _Asked) -> Result:
     if isinstance(data, Finding):
         return Result(path=path, format=None, findings=(data,))
     parsed = parse(data)
     if parsed.faults:
         return Result(path=path, format=None, findings=parsed.faults)
-    return _check(parsed.document, _but(without), path, folder, strict)
+    return _check(parsed.document, asked, path, folder)
 
 
-def _check(document: Any, rules: tuple[Rule, ...], path: str | None = None, folder: Path | None = None, strict: bool = False) -> Result:
+def _check(document: Any, asked: _Asked, path: str | None = None, folder: Path | None = None) -> Result:
     format = recognise(document)
     if format is None:
-        return Result(path=path, format=None, findings=(error("format", TOLD_BY),))
-    subject = Subject(document=document, folder=folder, strict=strict)
+        return Result(path=path, format=None, findings=(error(FORMAT, TOLD_BY),))
+    subject = Subject(document=document, folder=folder, strict=asked.strict, payload=asked.payload)
     findings: list[Finding] = []
     holds_to_schema: bool | None = None
-    for rule in rules:
-        if rule.format != format or (rule.needs_file and folder is None):
+    for rule in RULES:
+        if rule.format != format or rule.id in asked.without or (rule.needs_file and folder is None):
             continue
         if rule.needs_schema and holds_to_schema is None:  # the schema rule was left out; those that need it still do
             holds_to_schema = not any(schema_findings(document, format))
         if rule.needs_schema and not holds_to_schema:
             continue
-        found = tuple(rule.check(subject))
+        found = limited(rule.id, rule.check(subject))
         findings += found
         if rule.id == SCHEMA:
             holds_to_schema = not any(finding.severity is Severity.ERROR for finding in found)

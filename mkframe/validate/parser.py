@@ -12,13 +12,16 @@ from itertools import accumulate
 from typing import Any
 
 from mkframe.validate.finding import Finding, error, shown
-from mkframe.validate.values import MAX_DEPTH, RULE, NotJson, Repeated, fits_float64, too_deep, value_faults
+from mkframe.validate.values import MAX_DEPTH, MAX_KEY, RULE, NotJson, Repeated, fits_float64, too_deep, value_faults
 
 # A string that never ends reaches to the end of the text: so one pass over the text is enough, whatever it holds.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _STEP = [1 if byte in b"[{" else -1 for byte in range(256)]
+# An empty object takes 3 bytes as text and 72 in Python: without a bound, memory would be 30 times the file.
+_BYTES_PER_CONTAINER = 12
+_FREE_CONTAINERS = 2**16
 _MAX_DIGITS = 400  # float64 ends at 309 digits
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16 or UTF-32", b"\xfe\xff": "UTF-16"}
 
@@ -36,8 +39,9 @@ def parse(data: bytes) -> Parsed:
     text = _decode(data)
     if isinstance(text, Finding):
         return Parsed(faults=(text,))
-    if _is_too_deep(data):
-        return Parsed(faults=(too_deep(),))
+    fault = _structure(data)
+    if fault is not None:
+        return Parsed(faults=(fault,))
     hooks = _Hooks()
     try:
         document = json.loads(
@@ -66,11 +70,15 @@ def _decode(data: bytes) -> str | Finding:
         return error(RULE, f"the file is not UTF-8: byte {data[problem.start]:#04x} at offset {problem.start} ({problem.reason})")
 
 
-def _is_too_deep(data: bytes) -> bool:
+def _structure(data: bytes) -> Finding | None:
+    """What the brackets alone tell, before anything is built from them."""
     brackets = _STRING.sub(b"", data).translate(None, delete=_NOT_BRACKETS)
-    if brackets.count(b"[") + brackets.count(b"{") <= MAX_DEPTH:
-        return False
-    return any(depth > MAX_DEPTH for depth in accumulate(map(_STEP.__getitem__, brackets)))
+    containers = brackets.count(b"[") + brackets.count(b"{")
+    if containers > MAX_DEPTH and any(depth > MAX_DEPTH for depth in accumulate(map(_STEP.__getitem__, brackets))):
+        return too_deep()
+    if containers > _FREE_CONTAINERS and containers * _BYTES_PER_CONTAINER > len(data):
+        return error(RULE, f"{containers} objects and lists in {len(data)} bytes: these are too many small ones for a report")
+    return None
 
 
 class _Hooks:
@@ -81,6 +89,8 @@ class _Hooks:
 
     def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         plain = dict(pairs)
+        if plain and max(map(len, plain)) > MAX_KEY:
+            self.faults += 1
         if len(plain) == len(pairs):
             return plain
         self.faults += 1

@@ -9,6 +9,8 @@ from mkframe.validate.finding import Finding, error, shown
 
 RULE = "json"
 MAX_DEPTH = 100
+MAX_KEY = 5000
+"""Characters of a key: it stands in the pointer of every finding below it."""
 MAX_FAULTS = 100
 
 _Path = tuple[Any, str | int] | None  # (path of the parent, key or index); None is the root
@@ -35,7 +37,7 @@ def too_deep(path: _Path = None) -> Finding:
 
 def value_faults(document: Any) -> list[Finding]:
     """One finding for each value that is not JSON: NaN and infinities, numbers beyond float64, lone surrogates, repeated
-    keys, keys that are no strings, other Python types, and nesting beyond MAX_DEPTH (the first one ends the search).
+    keys, keys that are too long or no strings, other Python types, and nesting beyond MAX_DEPTH (the first one ends the search).
 
     At most MAX_FAULTS are listed; a last finding says that there are more.
     """
@@ -77,6 +79,8 @@ def _look(value: Any, path: _Path, depth: int, stack: list[tuple[Any, _Path, int
 def _key_fault(key: object) -> str | None:
     if not isinstance(key, str):
         return f"a key is a Python {type(key).__name__}, must be a string"
+    if len(key) > MAX_KEY:
+        return f"the key {shown(key)} has {len(key)} characters, more than {MAX_KEY}"
     return f"the key {shown(key)} holds a lone surrogate" if _has_surrogate(key) else None
 
 
