@@ -10,6 +10,7 @@ from mkframe.validate.comparison_rules import COMPARISON_RULES
 from mkframe.validate.energy_rules import ENERGY_RULES
 from mkframe.validate.finding import Finding, Severity
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
+from mkframe.validate.payload_rule import PAYLOAD_RULES
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
 from mkframe.validate.rebuilt_rules import REBUILT_RULES
 from mkframe.validate.rule import Rule, Subject
@@ -84,4 +85,5 @@ RULES: tuple[Rule, ...] = (
     *_CARDS,
     *_FILES,
     *REBUILT_RULES,
+    *PAYLOAD_RULES,
 )

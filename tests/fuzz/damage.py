@@ -67,7 +67,9 @@ def _change(container: Any, key: Any, found: list[tuple[Any, Any]], random: Rand
 def _number(value: float, random: Random) -> float:
     if isinstance(value, int):
         return random.choice([value + 1, value - 1, -value, value * 2, float(min(value, 2**1000)), value * 10**20])
-    return random.choice([value * (1 + 1e-9), value * 1.01, -value, value * 1e300 if abs(value) < 1e8 else 0.0, round(value, 3), int(value)])
+    return random.choice(
+        [value * (1 + 1e-9), value * 1.01, -value, value * 1e300 if abs(value) < 1e8 else 0.0, round(value, 3), int(value)]
+    )
 
 
 def written(document: Any, random: Random) -> bytes:
