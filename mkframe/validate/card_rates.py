@@ -13,7 +13,7 @@ _COLD = 5  # times L2
 _OPERATIONS = ("read", "write", "copy")
 
 
-def bandwidths(card: Card) -> Iterator[Finding]:
+def memory(card: Card) -> Iterator[Finding]:
     """Moved bytes follow from the footprint, rates from moved bytes and times; DRAM cases do not fit into L2."""
     device = card["device"]
     for operation in _OPERATIONS:
@@ -26,6 +26,11 @@ def bandwidths(card: Card) -> Iterator[Finding]:
         if device["l2_bytes"] is not None and entry["sets"] * entry["bytes"] < _COLD * device["l2_bytes"]:
             why = f"{shown(entry['sets'])} sets of {shown(entry['bytes'])} bytes are less than {_COLD} times the L2 of the device"
             yield error("memory", why, ["memory", index, "sets"])
+
+
+def l2(card: Card) -> Iterator[Finding]:
+    """As for `memory`; every multiprocessor reads the same bytes, or each its own, and they fit into L2."""
+    device = card["device"]
     found = card["l2"] or []
     yield from repeated("l2", found, ("l2",), ("pattern", "method", "bytes"))
     for index, entry in enumerate(found):

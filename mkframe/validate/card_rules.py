@@ -11,7 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from mkframe.validate.card_parts import Card, Path, at, objects, repeated
-from mkframe.validate.card_rates import bandwidths, lines
+from mkframe.validate.card_rates import l2, lines, memory
 from mkframe.validate.finding import Finding, error, shown
 
 _ROUNDING = 1e-9
@@ -185,7 +185,8 @@ CARD_CHECKS: Mapping[str, tuple[Callable[[Card], Iterator[Finding]], str]] = Map
         "events": (events, "the step of the event clock is one that the rule for steps can find"),
         "launches": (launches, "a launch has a time exactly where it fits on the device, else a reason"),
         "barriers": (barriers, "clusters exactly for barriers of one"),
-        "memory": (bandwidths, "moved bytes follow from the footprint, rates from moved bytes and times; DRAM cases do not fit into L2"),
+        "memory": (memory, "moved bytes follow from the footprint, rates from moved bytes and times; DRAM cases do not fit into L2"),
+        "l2": (l2, "moved bytes follow from footprint and multiprocessors, rates from moved bytes and times; the footprint fits into L2"),
         "memory_models": (lines, "the line of each operation and method is the fit of its cases"),
         "checks": (checks, "a probe checks before it measures"),
     }
