@@ -81,7 +81,9 @@ def _engine(random: Random, count: int, timing: str | None) -> Document:
     else:
         extra = random.choice([0.0, 0.004, 0.5])
         host = [time + extra * (1 + random.random()) for time in stream]
-    return shuffled(random, {"passed": True, "replay_changed_input": replay, "stream_summary": summary(stream), "host_summary": summary(host)})
+    return shuffled(
+        random, {"passed": True, "replay_changed_input": replay, "stream_summary": summary(stream), "host_summary": summary(host)}
+    )
 
 
 def _shapes(random: Random, count: int) -> list[dict[str, int]]:
@@ -107,7 +109,7 @@ def comparison_report(random: Random) -> Document:
         "recorded_on": f"20{random.randint(20, 39)}-{random.randint(1, 12):02}-{random.randint(1, 28):02}",
         "device": random.choice(["NVIDIA GeForce RTX 3090", "AMD EPYC 7B13", "Grafikkarte Ü1"]),
         "precision": random.choice(["FP16 input; FP32 accumulation", "BF16 everywhere", "TF32"]),
-        "packages": {name: "1.2.3+cu128" for name in random.sample(["torch", "numpy", "triton", "a/b"], random.randint(0, 4))},
+        "packages": dict.fromkeys(random.sample(["torch", "numpy", "triton", "a/b"], random.randint(0, 4)), "1.2.3+cu128"),
         "rounds": rounds,
         "samples_per_round": per_round,
         "source_sha256": {f"file{index}.py": hexadecimal(random) for index in range(random.randint(1, 4))},
@@ -195,7 +197,9 @@ def _label_draws(random: Random, manifest: Document, perfect: bool) -> list[Docu
 
 def _validation(random: Random, manifest: Document) -> Document:
     draws = _label_draws(random, manifest, random.random() < 0.7)
-    sums = {key: sum(draw[key] for draw in draws) for key in ("total", "gpu_agrees_with_frozen_cpu_predictions", "gpu_correct", "cpu_correct")}
+    sums = {
+        key: sum(draw[key] for draw in draws) for key in ("total", "gpu_agrees_with_frozen_cpu_predictions", "gpu_correct", "cpu_correct")
+    }
     replays = all(all(draw["graph_replays_equal_eager"]) for draw in draws)
     return {
         "draws": draws,
@@ -223,7 +227,7 @@ class _Meter:
 
 
 def _idle(meter: _Meter, power_w: float) -> Document:
-    start, end = meter.read(0.003, power_w), meter.read(meter.random.uniform(4.9, 5.1), power_w)
+    start, end = meter.read(0.005, power_w), meter.read(meter.random.uniform(4.9, 5.1), power_w)
     return {"start": start, "end": end, "power_w": watts(start, end)}
 
 
@@ -240,7 +244,7 @@ def float32(value: float) -> float:
 def _round(random: Random, meter: _Meter, index: int, on_gpu: bool) -> Document:
     idle_w = random.uniform(30, 130)
     before = _idle(meter, idle_w)
-    start = meter.read(0.003, idle_w)
+    start = meter.read(0.005, idle_w)
     end = meter.read(random.uniform(1, 20), idle_w * random.choice([1.0, 1.02, 3.0]))
     after = _idle(meter, idle_w * random.uniform(0.98, 1.02))
     repeats = random.choice([1, 10, 1000, 1_000_000])
@@ -328,3 +332,67 @@ def reports(seed: int, count: int) -> list[Document]:
     """`count` reports, half of each format."""
     random = Random(seed)
     return [(comparison_report, energy_report)[index % 2](random) for index in range(count)]
+
+
+def own_energy_report(random: Random, *, on_edges: bool = False) -> Document:
+    """An energy report with a `mkframe` block: a load well above idle, held against a sham and a reference. `on_edges`: windows hold
+    edges of the counter, neighbours share an idle window, and the runs have wall times of their own."""
+    document = energy_report(random)
+    document = {key: value for key, value in document.items() if key != "operator_note"}
+    meter, count = _Meter(random), random.randint(2, 4)
+    on_gpu = document["hardware"]["multiprocessors"] is not None
+    rounds: list[Document] = []
+    runs: list[Document] = []
+    idle = _idle(meter, 60.0)
+    for index in range(count):
+        start = meter.read(0.01, 60.0)
+        end = meter.read(random.uniform(10, 12), 300.0)
+        after = _idle(meter, 60.1)
+        repeats = 100_000
+        window_s = end["time_s"] - start["time_s"]
+        run_s = window_s + 0.003 if on_edges else window_s
+        wall_ms, power_w = run_s * 1000 / repeats, watts(start, end)
+        idle_w = 0.5 * (idle["power_w"] + after["power_w"])
+        energy_mj = end["energy_mj"] - start["energy_mj"]
+        rounds.append(
+            {
+                "round": index,
+                "repeats": repeats,
+                "cuda_ms": float32(run_s * 1000 * 0.99) / repeats if on_gpu else None,
+                "wall_ms": wall_ms,
+                "gross_mj": power_w * wall_ms if on_edges else energy_mj / repeats,
+                "adjusted_mj": (power_w - idle_w) * wall_ms if on_edges else (energy_mj - idle_w * window_s * 1000) / repeats,
+                "idle_before_w": idle["power_w"],
+                "idle_after_w": after["power_w"],
+                "average_power_w": power_w,
+                "measurement_start": start,
+                "measurement_end": end,
+                "idle_before": idle,
+                "idle_after": after,
+            }
+        )
+        runs.append({"run_s": run_s})
+        idle = after if on_edges else _idle(meter, 60.0)
+    net_mj = math.fsum(entry["adjusted_mj"] for entry in rounds) / count
+    samples = [time * 1e-3 for time in _samples(random, 12)]
+    document |= {"rounds": rounds, "summary": energy_summary(rounds), "completed_at_utc": "2026-09-16T00:00:00Z"}
+    document["mkframe"] = {
+        "timing": {
+            "protocol": "per_call",
+            "rounds": 3,
+            "samples_per_round": 4,
+            "stream_summary": summary(samples),
+            "host_summary": summary([time + 0.002 for time in samples]),
+        },
+        "energy": {
+            "protocol": "nvml_edge_aligned" if on_edges else "nvml_paired_idle",
+            "verdict": "unverified",
+            "net_mj": net_mj,
+            "u_mj": None,
+            "sham_mj": 0.001,
+            "reference": "passed",
+            "rounds": runs if on_edges else None,
+        },
+        "invalid_rounds": [{"round": count, "why": "the counter went back"}],
+    }
+    return document
