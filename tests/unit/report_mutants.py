@@ -1,7 +1,7 @@
 """Faults planted into honest reports: each kind says where a validator must find it. Written from the published rules.
 
-A kind changes a document in place and returns the pointers below one of which the finding must stand ("" is the whole document and
-nothing below it), or None where the document has no place for it.
+A kind changes a document in place and returns the pointers at or below one of which the finding must stand, or None where the document
+has no place for it. With = in front a pointer means that place alone; so does "", the whole document.
 """
 
 import copy
@@ -33,6 +33,16 @@ class Mutant:
 
     def __str__(self) -> str:
         return f"{self.kind} in {self.base}"
+
+    def holds(self, pointer: str) -> bool:
+        """Whether a finding at `pointer` is at a place where this one must be found."""
+        return any(_within(pointer, place) for place in self.places)
+
+
+def _within(pointer: str, place: str) -> bool:
+    if place == "" or place.startswith("="):
+        return pointer == place.removeprefix("=")
+    return pointer == place or pointer.startswith(f"{place}/")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +83,7 @@ def mutants(bases: dict[str, Document], seed: int) -> Iterator[Mutant]:
 # Where things stand ---------------------------------------------------------------------------------------------------------------
 
 
-def _sets(document: Document) -> dict[str, list[Document]]:
+def sets_of(document: Document) -> dict[str, list[Document]]:
     return {
         name: value
         for name, value in document.items()
@@ -81,21 +91,21 @@ def _sets(document: Document) -> dict[str, list[Document]]:
     }
 
 
-def _token(key: str) -> str:
+def token(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def _cells(document: Document, passed: bool = True) -> list[tuple[str, Document]]:
     return [
-        (f"/{_token(name)}/{index}/engines/{_token(engine)}", result)
-        for name, cases in _sets(document).items()
+        (f"/{token(name)}/{index}/engines/{token(engine)}", result)
+        for name, cases in sets_of(document).items()
         for index, case in enumerate(cases)
         for engine, result in case["engines"].items()
         if result["passed"] is passed
     ]
 
 
-def _cell(document: Document, random: Random) -> tuple[str, Document] | None:
+def cell_of(document: Document, random: Random) -> tuple[str, Document] | None:
     cells = _cells(document)
     return random.choice(cells) if cells else None
 
@@ -104,7 +114,7 @@ def _of_summary(change: Callable[[Document, Document, Random], bool]) -> Change:
     """A fault within one summary of one cell."""
 
     def changed(document: Document, random: Random) -> Places | None:
-        found = _cell(document, random)
+        found = cell_of(document, random)
         if found is None:
             return None
         clock = random.choice(["stream_summary", "host_summary"])
@@ -212,7 +222,7 @@ def _missing_quantile(_: Document, summary: Document, random: Random) -> bool:
 def _host_below_stream(document: Document, random: Random) -> Places | None:
     if document.get("timing") in ("unrolled", "cold"):
         return None
-    found = _cell(document, random)
+    found = cell_of(document, random)
     if found is None:
         return None
     where, result = found
@@ -224,7 +234,7 @@ def _host_below_stream(document: Document, random: Random) -> Places | None:
 
 @kind(COMPARISON)
 def _failed_with_times(document: Document, random: Random) -> Places | None:
-    found = _cell(document, random)
+    found = cell_of(document, random)
     if found is None:
         return None
     found[1]["passed"] = False
@@ -233,7 +243,7 @@ def _failed_with_times(document: Document, random: Random) -> Places | None:
 
 def _without(key: str) -> Change:
     def change(document: Document, random: Random) -> Places | None:
-        found = _cell(document, random)
+        found = cell_of(document, random)
         if found is None:
             return None
         del found[1][key]
@@ -249,7 +259,7 @@ for _key in ("stream_summary", "host_summary", "passed", "replay_changed_input")
 
 @kind(COMPARISON)
 def _summary_null(document: Document, random: Random) -> Places | None:
-    found = _cell(document, random)
+    found = cell_of(document, random)
     if found is None:
         return None
     found[1]["host_summary"] = None
@@ -258,14 +268,14 @@ def _summary_null(document: Document, random: Random) -> Places | None:
 
 @kind(COMPARISON)
 def _shape_twice_in_its_set(document: Document, random: Random) -> Places | None:
-    name, cases = random.choice(list(_sets(document).items()))
+    name, cases = random.choice(list(sets_of(document).items()))
     cases.append(copy.deepcopy(cases[0]))
-    return (f"/{_token(name)}",)
+    return (f"/{token(name)}",)
 
 
 @kind(COMPARISON)
 def _shape_in_both_sets(document: Document, random: Random) -> Places | None:
-    if not {"development", "assessment"} <= _sets(document).keys():
+    if not {"development", "assessment"} <= sets_of(document).keys():
         return None
     shape = random.choice(document["development"])["shape"]
     items = list(shape.items())
@@ -276,23 +286,23 @@ def _shape_in_both_sets(document: Document, random: Random) -> Places | None:
 
 @kind(COMPARISON)
 def _size_zero(document: Document, random: Random) -> Places | None:
-    name, cases = random.choice(list(_sets(document).items()))
+    name, cases = random.choice(list(sets_of(document).items()))
     shape = cases[0]["shape"]
     axis = random.choice(list(shape))
     shape[axis] = random.choice([0, -1, True, 1.5, "8"])
-    return (f"/{_token(name)}/0/shape",)
+    return (f"/{token(name)}/0/shape",)
 
 
 @kind(COMPARISON)
 def _no_engines(document: Document, random: Random) -> Places | None:
-    name, cases = random.choice(list(_sets(document).items()))
+    name, cases = random.choice(list(sets_of(document).items()))
     cases[-1]["engines"] = {}
-    return (f"/{_token(name)}/{len(cases) - 1}/engines",)
+    return (f"/{token(name)}/{len(cases) - 1}/engines",)
 
 
 @kind(COMPARISON)
 def _passed_as_number(document: Document, random: Random) -> Places | None:
-    found = _cell(document, random)
+    found = cell_of(document, random)
     if found is None:
         return None
     found[1]["passed"] = 1
@@ -382,7 +392,7 @@ def _hash_kind(name: str, spoil: Callable[[str], str]) -> None:
         here, where = (manifest, "/provenance/payload_manifest") if manifest else (document, "")
         file = random.choice(list(here["source_sha256"]))
         here["source_sha256"][file] = spoil(here["source_sha256"][file])
-        return (f"{where}/source_sha256/{_token(file)}",)
+        return (f"{where}/source_sha256/{token(file)}",)
 
     change.__name__ = name
     kind(None)(change)

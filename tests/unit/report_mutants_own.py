@@ -1,0 +1,401 @@
+"""More kinds of mutants (report_mutants.py): what a report of ours says twice, and what is no error and must be told.
+
+Importing this module adds them to KINDS.
+"""
+
+import copy
+import json
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+from report_generator import hexadecimal
+from report_mutants import COMPARISON, ENERGY, Document, Places, cell_of, kind, sets_of, token
+
+
+def _block(document: Document) -> Document:
+    block: Document = document.get("mkframe", {})
+    return block
+
+
+# Doubt in comparison reports ------------------------------------------------------------------------------------------------------
+
+
+@kind(COMPARISON, "W")
+def _no_commit(document: Document, _: Random) -> Places | None:
+    if document["source_commit"] is None:
+        return None
+    document["source_commit"] = None
+    return ("/source_commit",)
+
+
+@kind(COMPARISON, "W")
+def _an_engine_that_one_shape_lacks(document: Document, random: Random) -> Places | None:
+    cases = [(name, index, case) for name, found in sets_of(document).items() for index, case in enumerate(found)]
+    if len({tuple(sorted(case["engines"])) for _, _, case in cases}) > 1 or len(cases) < 3 or len(cases[0][2]["engines"]) < 2:
+        return None
+    name, index, case = random.choice(cases)
+    del case["engines"][random.choice(list(case["engines"]))]
+    return (f"/{token(name)}/{index}",)
+
+
+@kind(COMPARISON, "W")
+def _medians_closer_than_a_step_of_the_clock(document: Document, _: Random) -> Places | None:
+    if document["device"] != "NVIDIA GeForce RTX 3090" or len(document.get("development", ())) < 5:  # the recorded report
+        return None
+    one, other = (document["development"][1]["engines"][name]["stream_summary"] for name in ("persistent", "conventional"))
+    other |= one | {"p50_ms": one["p50_ms"] + 5e-6}
+    return ("/development/1",)
+
+
+@kind(COMPARISON, "W")
+def _unknown_key(document: Document, _: Random) -> Places | None:
+    if _block(document):
+        return None
+    document["operator_remark"] = "at night"
+    return ("/operator_remark",)
+
+
+@kind(COMPARISON)
+def _unknown_key_in_our_report(document: Document, _: Random) -> Places | None:
+    if not _block(document):
+        return None
+    document["operator_remark"] = "at night"
+    return ("/operator_remark",)
+
+
+# Reports of ours ------------------------------------------------------------------------------------------------------------------
+
+
+def _own(change: Any) -> None:
+    """A fault in the block of a comparison report of ours. `change` gets document, block and random."""
+
+    def changed(document: Document, random: Random) -> Places | None:
+        block = _block(document)
+        found: Places | None = change(document, block, random) if block else None
+        return found
+
+    changed.__name__ = change.__name__
+    kind(COMPARISON)(changed)
+
+
+@_own
+def _samples_of_another_plan(_: Document, block: Document, __: Random) -> Places:
+    block["timing"]["samples_per_round"] += 1
+    return ("/samples_per_round", "/mkframe/timing/samples_per_round")
+
+
+@_own
+def _another_protocol_than_above(_: Document, block: Document, __: Random) -> Places:
+    block["timing"]["protocol"] = "unrolled"
+    return ("/timing", "/mkframe/timing/protocol")
+
+
+@_own
+def _configuration_changed_afterwards(_: Document, block: Document, __: Random) -> Places:
+    block["config"]["afterwards"] = 1
+    return ("/mkframe/config_sha256", "/mkframe/config")
+
+
+@_own
+def _samples_file_of_another_name(_: Document, block: Document, random: Random) -> Places:
+    block["samples"]["file"] = f"samples-{hexadecimal(random)}.npz"
+    return ("/mkframe/samples/file",)
+
+
+@_own
+def _samples_file_elsewhere(_: Document, block: Document, __: Random) -> Places:
+    block["samples"]["file"] = f"../{block['samples']['file']}"
+    return ("/mkframe/samples/file",)
+
+
+@_own
+def _rounds_of_other_processes(_: Document, block: Document, __: Random) -> Places:
+    block["timing"]["round_process"].reverse()
+    return ("/mkframe/timing/round_process",)
+
+
+@_own
+def _protocol_that_no_limitation_names(document: Document, block: Document, _: Random) -> Places:
+    document["limitations"] = [text for text in document["limitations"] if block["timing"]["protocol"] not in text]
+    return ("/limitations",)
+
+
+@_own
+def _incomplete_and_not_said(_: Document, block: Document, __: Random) -> Places:
+    block["cells"][0]["outcome"] = "incomplete"
+    return ("/mkframe/incomplete",)
+
+
+@_own
+def _one_cell_twice(_: Document, block: Document, __: Random) -> Places:
+    block["cells"].append(copy.deepcopy(block["cells"][-1]))
+    return (f"/mkframe/cells/{len(block['cells']) - 1}",)
+
+
+@_own
+def _a_cell_without_results(document: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    cell = block["cells"][index]
+    engines = next(case["engines"] for case in document[cell["set"]] if case["shape"] == cell["shape"])
+    del engines[cell["engine"]]
+    return (f"/mkframe/cells/{index}",)
+
+
+@_own
+def _a_reason_for_passing(_: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    block["cells"][index]["reason"] = "it looked right"
+    return (f"/mkframe/cells/{index}/reason",)
+
+
+@_own
+def _violations_in_a_cell_that_passed(_: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    block["cells"][index]["check"]["violations"] = 1
+    return (f"/mkframe/cells/{index}/check",)
+
+
+@_own
+def _replay_flag_the_other_way_round(document: Document, _: Document, random: Random) -> Places | None:
+    found = cell_of(document, random)
+    if found is None:
+        return None
+    found[1]["replay_changed_input"] = not found[1]["replay_changed_input"]
+    return (f"{found[0]}/replay_changed_input",)
+
+
+@_own
+def _a_verdict_is_missing(_: Document, block: Document, random: Random) -> Places:
+    block["verdicts"].pop(random.randrange(len(block["verdicts"])))
+    return ("/mkframe/verdicts",)
+
+
+@_own
+def _a_ratio_of_other_medians(_: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["verdicts"]))
+    block["verdicts"][index]["ratio"] *= 1 + 1e-6
+    return (f"/mkframe/verdicts/{index}/ratio",)
+
+
+@_own
+def _slower_called_faster(_: Document, block: Document, random: Random) -> Places:
+    index = random.choice([index for index, verdict in enumerate(block["verdicts"]) if verdict["verdict"] in ("FASTER", "SLOWER")])
+    verdict = block["verdicts"][index]
+    verdict["verdict"] = "SLOWER" if verdict["verdict"] == "FASTER" else "FASTER"
+    return (f"/mkframe/verdicts/{index}/verdict",)
+
+
+@_own
+def _unknown_key_in_the_block(_: Document, block: Document, __: Random) -> Places:
+    block["surprise"] = 1
+    return ("/mkframe/surprise",)
+
+
+# Rates and peaks ------------------------------------------------------------------------------------------------------------------
+
+
+def with_rates(document: Document, *, cold: bool, peak_flops: float = 1e15, read_peak: float = 1e15) -> Document:
+    """A report of ours with the peaks of its device and the rates that follow. `cold`: its caches were cold by rotation."""
+    document = copy.deepcopy(document)
+    block = document["mkframe"]
+    if cold:
+        document["timing"] = block["timing"]["protocol"] = block["timing"]["cache_state"] = "cold"
+        document["limitations"].append("Timing protocol cold.")
+        block["config"]["timing"] = {**block["config"]["timing"], "protocol": "cold", "method": "rotate"}
+        text = json.dumps(block["config"], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        block["config_sha256"] = sha256(text.encode()).hexdigest()
+    block["device"]["peaks"] = {
+        "datasheet": {"memory_bytes_per_s": 1e15, "flops_per_s": peak_flops, "source": "a sheet"},
+        "measured": {
+            "card_sha256": "ab" * 32,
+            "driver": None,
+            "read_bytes_per_s": read_peak,
+            "write_bytes_per_s": None,
+            "copy_bytes_per_s": None,
+        },
+    }
+    for cell in block["cells"]:
+        engines = next(case["engines"] for case in document[cell["set"]] if case["shape"] == cell["shape"])
+        seconds = engines[cell["engine"]]["stream_summary"]["p50_ms"] / 1e3
+        moved, computed = cell["cost"]["bytes"] / seconds, cell["cost"]["flops"] / seconds
+        cell["rates"] = {"bytes_per_s": moved, "flops_per_s": computed, "compute_share": computed / peak_flops}
+        cell["rates"] |= {"memory_share": moved / 1e15 if cold else None, "read_share": moved / read_peak if cold else None}
+    return document
+
+
+@_own
+def _a_rate_of_another_time(_: Document, block: Document, random: Random) -> Places | None:
+    index = random.randrange(len(block["cells"]))
+    if block["cells"][index].get("rates") is None:
+        return None
+    block["cells"][index]["rates"]["bytes_per_s"] *= 1.01
+    return (f"/mkframe/cells/{index}/rates",)
+
+
+@_own
+def _more_operations_than_the_device_can(document: Document, block: Document, _: Random) -> Places | None:
+    if block["device"].get("peaks") is None:
+        return None
+    document["mkframe"] = with_rates(document, cold=False, peak_flops=1.0)["mkframe"]
+    return tuple(f"/mkframe/cells/{index}" for index in range(len(block["cells"])))
+
+
+@kind(COMPARISON, "W")
+def _colder_than_the_memory_reads(document: Document, _: Random) -> Places | None:
+    block = _block(document)
+    if block.get("device", {}).get("peaks") is None or block["timing"]["cache_state"] != "cold":
+        return None
+    document["mkframe"] = with_rates(document, cold=True, read_peak=1.0)["mkframe"]
+    return tuple(f"/mkframe/cells/{index}" for index in range(len(block["cells"])))
+
+
+# Energy: what is told, and our block ----------------------------------------------------------------------------------------------
+
+
+@kind(ENERGY, "W")
+def _unknown_key_in_an_energy_report(document: Document, _: Random) -> Places | None:
+    if _block(document):
+        return None
+    document["operator_remark"] = "at night"
+    return ("/operator_remark",)
+
+
+@kind(ENERGY, "I")
+def _hashes_of_things_outside(_: Document, __: Random) -> Places:
+    return ("/provenance",)
+
+
+@kind(ENERGY, "I")
+def _a_net_energy(document: Document, _: Random) -> Places | None:
+    return ("/rounds",) if document.get("rounds") else None
+
+
+@kind(ENERGY, "W")
+def _a_net_power_that_idle_hides(document: Document, _: Random) -> Places | None:
+    if _block(document) or document["provenance"]["benchmark_dataset_seed"] != 20261201:  # the recorded report: 1.57 %
+        return None
+    energy = dict.fromkeys(("verdict", "net_mj", "u_mj", "rounds")) | {"sham_mj": 0.0, "reference": "passed"}
+    document["mkframe"] = {"energy": {"protocol": "nvml_paired_idle", **energy}}
+    return ("=/rounds",)
+
+
+@kind(ENERGY, "W")
+def _a_net_energy_below_one_step(document: Document, _: Random) -> Places | None:
+    if document["provenance"]["benchmark_dataset_seed"] != 20261201 or not document.get("rounds"):
+        return None
+    document["rounds"][5]["adjusted_mj"] = 1e-6
+    return ("/rounds/5/adjusted_mj",)
+
+
+@kind(ENERGY, "W")
+def _wall_time_a_little_short(document: Document, random: Random) -> Places | None:
+    rounds = document.get("rounds")
+    if not rounds or rounds[0]["cuda_ms"] is None:
+        return None
+    index = random.randrange(len(rounds))
+    rounds[index]["cuda_ms"] = rounds[index]["wall_ms"] * (1 + 100e-6)
+    return (f"/rounds/{index}",)
+
+
+def _own_energy(severity: str) -> Any:
+    def decorate(change: Any) -> None:
+        def changed(document: Document, random: Random) -> Places | None:
+            energy = _block(document).get("energy")
+            if energy is None or not document.get("rounds"):
+                return None
+            found: Places | None = change(document, _block(document), random)
+            return found
+
+        changed.__name__ = change.__name__
+        kind(ENERGY, severity)(changed)
+
+    return decorate
+
+
+@_own_energy("W")
+def _no_sham(_: Document, block: Document, __: Random) -> Places:
+    block["energy"]["sham_mj"] = None
+    return ("/rounds",)
+
+
+@_own_energy("W")
+def _no_reference(_: Document, block: Document, __: Random) -> Places:
+    block["energy"]["reference"] = None
+    return ("/rounds",)
+
+
+@_own_energy("W")
+def _idle_windows_far_apart(document: Document, block: Document, random: Random) -> Places | None:
+    if block["energy"]["protocol"] != "nvml_edge_aligned":
+        return None
+    index = random.randrange(len(document["rounds"]))
+    document["rounds"][index]["idle_after"]["power_w"] += 20.0
+    return (f"/rounds/{index}",)
+
+
+@_own_energy("E")
+def _net_energy_of_other_rounds(_: Document, block: Document, __: Random) -> Places:
+    block["energy"]["net_mj"] *= 1.01
+    return ("/mkframe/energy/net_mj",)
+
+
+@_own_energy("E")
+def _verdict_without_an_uncertainty(_: Document, block: Document, __: Random) -> Places:
+    block["energy"]["verdict"] = "resolved"
+    return ("/mkframe/energy/verdict",)
+
+
+@_own_energy("E")
+def _measured_and_not_measured(_: Document, block: Document, __: Random) -> Places:
+    block["energy"]["status"] = "not_measured"
+    return ("/mkframe/energy/status",)
+
+
+@_own_energy("E")
+def _a_round_valid_and_invalid(_: Document, block: Document, __: Random) -> Places:
+    block["invalid_rounds"][0]["round"] = 0
+    return ("/mkframe/invalid_rounds/0",)
+
+
+@_own_energy("E")
+def _times_of_more_samples(_: Document, block: Document, __: Random) -> Places:
+    block["timing"]["host_summary"]["count"] += 1
+    return ("/mkframe/timing/host_summary",)
+
+
+@_own_energy("E")
+def _a_run_without_its_wall_time(document: Document, block: Document, random: Random) -> Places | None:
+    if not block["energy"]["rounds"]:
+        return None
+    index = random.randrange(len(document["rounds"]))
+    del block["energy"]["rounds"][index]["run_s"]
+    return (f"/rounds/{index}", f"/mkframe/energy/rounds/{index}")
+
+
+@kind(ENERGY)
+def _rounds_in_another_order(document: Document, _: Random) -> Places | None:
+    if len(document.get("rounds", ())) < 2 or _block(document):
+        return None
+    document["rounds"][:2] = document["rounds"][1::-1]
+    return ("/rounds/0", "/rounds/1")
+
+
+@kind(ENERGY)
+def _fewer_labels_than_there_are(document: Document, random: Random) -> Places | None:
+    draws = document["validation"].get("draws", [{}])
+    listed = document["provenance"]["payload_manifest"]["draws"]
+    index = random.randrange(len(draws))
+    if "labels" not in listed[index]["arrays"] or [draws[index].get("total")] != listed[index]["arrays"]["labels"]["shape"]:
+        return None
+    for key in ("total", "gpu_agrees_with_frozen_cpu_predictions"):
+        draws[index][key] -= 1
+        document["validation"][key] -= 1
+    return (f"/validation/draws/{index}",)
+
+
+@kind(ENERGY)
+def _values_with_a_mean_error_above_the_largest(document: Document, _: Random) -> Places:
+    values = {"max_abs_error": 1e-6, "mean_abs_error": 1e-3, "violations": 0, "elements": 10, "rtol": 0.0, "atol": 1e-3}
+    document["validation"] = {"passed": True, **values}
+    return ("/validation",)
