@@ -8,17 +8,15 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from mkframe.validate.finding import Finding, error, shown
 from mkframe.validate.values import MAX_DEPTH, MAX_KEY, RULE, NotJson, Repeated, fits_float64, too_deep, value_faults
 
-# A string that never ends reaches to the end of the text: so one pass over the text is enough, whatever it holds.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+# Brackets, or everything up to the next one outside of a string. A string that never ends reaches to the end of the text: so one pass
+# over the text is enough, whatever it holds.
+_BRACKETS = re.compile(rb'([\[\]{}]++)|(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+(?:"|\\?\Z))++', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_STEP = [1 if byte in b"[{" else -1 for byte in range(256)]
 # An empty object takes 3 bytes as text and 72 in Python: without a bound, memory would be 30 times the file.
 _BYTES_PER_CONTAINER = 12
 _FREE_CONTAINERS = 2**16
@@ -71,13 +69,20 @@ def _decode(data: bytes) -> str | Finding:
 
 
 def _structure(data: bytes) -> Finding | None:
-    """What the brackets alone tell, before anything is built from them."""
-    brackets = _STRING.sub(b"", data).translate(None, delete=_NOT_BRACKETS)
-    containers = brackets.count(b"[") + brackets.count(b"{")
-    if containers > MAX_DEPTH and any(depth > MAX_DEPTH for depth in accumulate(map(_STEP.__getitem__, brackets))):
-        return too_deep()
-    if containers > _FREE_CONTAINERS and containers * _BYTES_PER_CONTAINER > len(data):
-        return error(RULE, f"{containers} objects and lists in {len(data)} bytes: these are too many small ones for a report")
+    """What the brackets alone tell, before anything is built from them, in memory that does not grow with the file."""
+    allowed = max(_FREE_CONTAINERS, len(data) // _BYTES_PER_CONTAINER)
+    depth = containers = 0
+    for match in _BRACKETS.finditer(data):
+        for bracket in match[1] or b"":
+            if bracket in b"]}":
+                depth -= 1
+                continue
+            depth += 1
+            containers += 1
+            if depth > MAX_DEPTH:
+                return too_deep()
+            if containers > allowed:
+                return error(RULE, f"more than {allowed} objects and lists in {len(data)} bytes: too many small ones for a report")
     return None
 
 

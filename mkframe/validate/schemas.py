@@ -5,6 +5,7 @@ where it says no, jsonschema says what is wrong and where.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -46,27 +47,60 @@ def validator(format: str) -> "Draft202012Validator":
     """The validator of a format that locates errors.
 
     References are replaced by what they name (our schemas have no cycles), which saves jsonschema a look-up per value
-    and gives each error the whole schema that it broke. Items of a list that jsonschema-rs accepts are passed over: one fault among
-    a hundred thousand cases costs no more than that case.
+    and gives each error the whole schema that it broke. What jsonschema-rs accepts below a key or in a list is passed over: one fault
+    among a hundred thousand cases costs no more than that case.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
-    acceptors: dict[int, Acceptor] = {}  # by the identity of a schema, which the validator keeps alive
-
-    def items(validator: Any, schema: Any, instance: Any, _: Any) -> "Iterator[ValidationError]":
-        if not validator.is_type(instance, "array"):
-            return
-        if id(schema) not in acceptors:
-            acceptors[id(schema)] = Acceptor(schema, offline=True)
-        for index, item in enumerate(instance):
-            if not accepts(item, acceptors[id(schema)]):
-                yield from validator.descend(instance=item, schema=schema, path=index)
-
     root = resolved(schema(format))
     assert not any(key == "prefixItems" for key in _keys(root)), "items begin behind prefixItems"
-    found: Draft202012Validator = extend(Draft202012Validator, {"items": items})(root)
+    below = _Below()
+    words = {"items": below.items, "properties": below.properties, "additionalProperties": below.additional_properties}
+    found: Draft202012Validator = extend(Draft202012Validator, words)(root)
     return found
+
+
+class _Below:
+    """jsonschema's keywords for what lies within a list or an object, with a quick look by jsonschema-rs first."""
+
+    def __init__(self) -> None:
+        self.acceptors: dict[int, Acceptor] = {}  # by the identity of a schema, which the validator keeps alive
+
+    def items(self, validator: Any, schema: Any, instance: Any, _: Any) -> "Iterator[ValidationError]":
+        if validator.is_type(instance, "array"):
+            for index, item in enumerate(instance):
+                if not self._accepted(item, schema):
+                    yield from validator.descend(instance=item, schema=schema, path=index)
+
+    def properties(self, validator: Any, properties: Any, instance: Any, _: Any) -> "Iterator[ValidationError]":
+        if validator.is_type(instance, "object"):
+            for key, schema in properties.items():
+                if key in instance and not self._accepted(instance[key], schema):
+                    yield from validator.descend(instance=instance[key], schema=schema, path=key, schema_path=key)
+
+    def additional_properties(self, validator: Any, schema: Any, instance: Any, parent: Any) -> "Iterator[ValidationError]":
+        from jsonschema import ValidationError
+
+        if not validator.is_type(instance, "object"):
+            return
+        patterns = [re.compile(pattern) for pattern in parent.get("patternProperties", ())]
+        others = [
+            key for key in instance if key not in parent.get("properties", ()) and not any(pattern.search(key) for pattern in patterns)
+        ]
+        if schema is False and others:
+            yield ValidationError("unknown keys")
+        elif isinstance(schema, dict):
+            for key in others:
+                if not self._accepted(instance[key], schema):
+                    yield from validator.descend(instance=instance[key], schema=schema, path=key)
+
+    def _accepted(self, value: Any, schema: Any) -> bool:
+        if not isinstance(value, dict | list):
+            return False  # as quickly looked at as asked for
+        if id(schema) not in self.acceptors:
+            self.acceptors[id(schema)] = Acceptor(schema, offline=True)
+        return accepts(value, self.acceptors[id(schema)])
 
 
 def _keys(node: Any) -> Iterator[str]:

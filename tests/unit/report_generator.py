@@ -284,6 +284,13 @@ def energy_summary(rounds: Sequence[Document]) -> Document | None:
     }
 
 
+def with_rounds(document: Document, random: Random, count: int) -> Document:
+    """An energy report with `count` new rounds and the summary that follows from them."""
+    meter = _Meter(random)
+    rounds = [_round(random, meter, index, on_gpu=True) for index in range(count)]
+    return document | {"rounds": rounds, "summary": energy_summary(rounds)}
+
+
 def energy_report(random: Random) -> Document:
     """An energy report of somebody else: with rounds, with none finished, or verify-only."""
     manifest, on_gpu = _manifest(random), random.random() < 0.8
