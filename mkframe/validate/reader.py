@@ -9,6 +9,8 @@ from mkframe.validate.finding import Finding, error
 
 RULE = "read"
 SIZE_LIMIT = 64 * 2**20
+_PART = 2**20
+"""Bytes that are asked for at once: a raw file gets a buffer of that size, whatever it holds."""
 TOO_LARGE = "the file is larger than the limit of"
 
 
@@ -41,7 +43,7 @@ def read_stream(stream: BinaryIO, limit: int = SIZE_LIMIT) -> bytes | Finding:
     parts: list[bytes] = []
     left = limit + 1
     try:
-        while left > 0 and (part := stream.read(left)):
+        while left > 0 and (part := stream.read(min(left, _PART))):
             parts.append(part)
             left -= len(part)
     except (OSError, ValueError) as problem:
