@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mkframe.energy_budget import EnergyVerdict, verdict
-from mkframe.validate.energy_figures import REFERENCE_PASSED, energy_figures
+from mkframe.validate.energy_figures import REFERENCE_PASSED
 from mkframe.validate.energy_parts import (
     RELATIVE,
     Absent,
@@ -20,6 +20,7 @@ from mkframe.validate.energy_parts import (
     text,
     whole,
 )
+from mkframe.validate.energy_view import EnergyReport, view_rule
 from mkframe.validate.finding import Finding, error, shown
 
 _ENERGY: Path = ("mkframe", "energy")
@@ -30,17 +31,21 @@ _PACED = ("replay", "per_call")
 """Protocols in which the host's clock stands around the device's; slopes have no such order."""
 
 
-def block_figures(document: Node) -> Iterator[Finding]:
+def block_figures(report: EnergyReport) -> Iterator[Finding]:
     """net_mj is the mean of the rounds; u_mj follows from the error budget where the file says how finely the counter tells time."""
-    found = energy_figures(document, infer=False)
+    found = report.figures
     if found is None:
         return
     for name, rebuilt, words in (
         ("net_mj", found.budget.net_mj, "the mean adjusted_mj of the rounds"),
-        ("u_mj", found.budget.u_mj if found.meter else None, "the uncertainty that the rounds and the counter give"),
+        (
+            "u_mj",
+            found.budget.u_mj if found.meter and found.periods is None else None,
+            "the uncertainty that the rounds and the counter give",
+        ),
     ):
         try:
-            stated = number(document, *_ENERGY, name)
+            stated = number(report.document, *_ENERGY, name)
         except Absent:
             continue
         if rebuilt is not None:
@@ -153,7 +158,7 @@ def _host_around_stream(document: Node) -> Iterator[Finding]:
 
 
 BLOCK_RULES = (
-    energy_rule("block-figures", block_figures, "net_mj and u_mj of our block follow from the rounds"),
+    view_rule("block-figures", block_figures, "net_mj and u_mj of our block follow from the rounds"),
     energy_rule("block-verdict", block_verdict, "the verdict of our block follows from its figures"),
     energy_rule("block-status", block_status, "with the protocol none nothing is derived, and nothing was measured"),
     energy_rule("invalid-rounds", invalid_rounds, "a round that is said to be invalid does not count"),

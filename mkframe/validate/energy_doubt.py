@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from mkframe.energy_budget import EnergyVerdict, mean
-from mkframe.validate.energy_figures import EnergyFigures, energy_figures, in_words, with_uncertainty
-from mkframe.validate.energy_parts import Node, energy_rule, has_rounds, maybe
+from mkframe.validate.energy_figures import EnergyFigures, in_words, with_uncertainty
+from mkframe.validate.energy_parts import has_rounds, maybe
 from mkframe.validate.energy_period import LONGEST_S
 from mkframe.validate.energy_summary import median
+from mkframe.validate.energy_view import EnergyReport, view_rule
 from mkframe.validate.finding import Finding, Severity, warning
 
 _PLACE = ("rounds",)
@@ -14,9 +15,9 @@ _SMALL = 0.02
 _W = Severity.WARNING
 
 
-def granularity(document: Node) -> Iterator[Finding]:
+def granularity(report: EnergyReport) -> Iterator[Finding]:
     """|adjusted| below B_q: the steps of the counter alone can make such a figure."""
-    found = energy_figures(document)
+    found = report.figures
     if found is None:
         return
     for path, run, bound in zip(found.paths, found.runs, found.budget.bounds_mj, strict=False):
@@ -39,9 +40,9 @@ def meter_in_words(found: EnergyFigures) -> str:
     return f"an update period of {found.meter.step_s * 1000:.4g} ms, inferred: {in_words(found.periods)} fit"
 
 
-def net_power(document: Node) -> Iterator[Finding]:
+def net_power(report: EnergyReport) -> Iterator[Finding]:
     """A net power that is a small part of idle rests on an idle power that is known as well as that."""
-    found = energy_figures(document, infer=False)
+    found = report.figures
     if found is None:
         return
     shares = [net / idle for net, idle in zip(found.net_w, found.idle_w, strict=True) if idle > 0]
@@ -52,22 +53,22 @@ def net_power(document: Node) -> Iterator[Finding]:
         yield warning("net-power", why, _PLACE)
 
 
-def sham(document: Node) -> Iterator[Finding]:
+def sham(report: EnergyReport) -> Iterator[Finding]:
     """An idle run treated like a measured one shows what the method makes of nothing."""
-    if has_rounds(document) and maybe(document, "mkframe", "energy", "sham_mj") is None:
+    if has_rounds(report.document) and maybe(report.document, "mkframe", "energy", "sham_mj") is None:
         yield warning("no-sham", "no idle-only run was measured with the same method: what it makes of nothing is unknown", _PLACE)
 
 
-def reference(document: Node) -> Iterator[Finding]:
+def reference(report: EnergyReport) -> Iterator[Finding]:
     """A load of known energy shows that the meter sees one."""
-    if has_rounds(document) and maybe(document, "mkframe", "energy", "reference") is None:
+    if has_rounds(report.document) and maybe(report.document, "mkframe", "energy", "reference") is None:
         yield warning("no-reference", "no reference load was measured: whether the meter sees a known energy is unknown", _PLACE)
 
 
-def idle_drift(document: Node) -> Iterator[Finding]:
+def idle_drift(report: EnergyReport) -> Iterator[Finding]:
     """Idle windows of one round that differ by more than their own steps: 2 P T / I. A T that could not be inferred, as where the idle
     power moves, is taken for the longest that would have been."""
-    found = energy_figures(document)
+    found = report.figures
     if found is None:
         return
     step_s = found.meter.step_s if found.meter else LONGEST_S
@@ -81,9 +82,9 @@ def idle_drift(document: Node) -> Iterator[Finding]:
             yield warning("idle-drift", why, path)
 
 
-def net_energy(document: Node) -> Iterator[Finding]:
+def net_energy(report: EnergyReport) -> Iterator[Finding]:
     """Net energy with its uncertainty, from the mean of the rounds."""
-    found = energy_figures(document)
+    found = report.figures
     if found is None:
         return
     total = found.budget
@@ -97,10 +98,10 @@ def net_energy(document: Node) -> Iterator[Finding]:
 
 
 DOUBT_RULES = (
-    energy_rule("granularity", granularity, "a net energy that the steps of the counter alone can make", _W),
-    energy_rule("net-power", net_power, "a median net power below 2 % of the idle power", _W),
-    energy_rule("no-sham", sham, "no idle-only run that shows what the method makes of nothing", _W),
-    energy_rule("no-reference", reference, "no reference load that shows that the meter sees one", _W),
-    energy_rule("idle-drift", idle_drift, "idle windows that differ by more than the steps of the counter can make", _W),
-    energy_rule("net-energy", net_energy, "net energy with its uncertainty, and what may be said of it", Severity.INFORMATION),
+    view_rule("granularity", granularity, "a net energy that the steps of the counter alone can make", _W),
+    view_rule("net-power", net_power, "a median net power below 2 % of the idle power", _W),
+    view_rule("no-sham", sham, "no idle-only run that shows what the method makes of nothing", _W),
+    view_rule("no-reference", reference, "no reference load that shows that the meter sees one", _W),
+    view_rule("idle-drift", idle_drift, "idle windows that differ by more than the steps of the counter can make", _W),
+    view_rule("net-energy", net_energy, "net energy with its uncertainty, and what may be said of it", Severity.INFORMATION),
 )

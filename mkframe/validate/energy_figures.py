@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mkframe.energy_budget import Budget, EnergyVerdict, Meter, Run, budget, mean, verdict
+from mkframe.validate.energy_counter import reads
 from mkframe.validate.energy_parts import EDGE_ALIGNED, IDLES, Absent, Node, Path, Round, at, idle_window, number, protocol, rounds, text
 from mkframe.validate.energy_period import Periods, update_periods
-from mkframe.validate.energy_reads import reads
 
 _OTHER_METERS = ("none", "nvml_power", "rapl")
 REFERENCE_PASSED = ("passed", "unchecked")
@@ -40,16 +40,15 @@ class EnergyFigures:
         return sum(abs(run.net_mj) < bound for run, bound in zip(self.runs, self.budget.bounds_mj, strict=False))
 
 
-def energy_figures(document: Node, *, infer: bool = True) -> EnergyFigures | None:
-    """None where there is no round, a round is not what it must be, or figures leave float64. `infer`: whether an update period that the
-    report does not state is inferred from its reads."""
+def energy_figures(document: Node) -> EnergyFigures | None:
+    """None where there is no round, a round is not what it must be, or figures leave float64."""
     try:
         measured = list(rounds(document))
         runs = tuple(map(_run, measured))
         if not runs:
             return None
         idle_w, average_w = _idle_w(measured), [float(one.number("average_power_w")) for one in measured]
-        meter, periods = _meter(document, infer)
+        meter, periods = _meter(document)
         return EnergyFigures(
             paths=tuple(one.path for one in measured),
             runs=runs,
@@ -85,7 +84,7 @@ def _run(one: Round) -> Run:
     )
 
 
-def _meter(document: Node, infer: bool) -> tuple[Meter | None, Periods | None]:
+def _meter(document: Node) -> tuple[Meter | None, Periods | None]:
     name = protocol(document)
     if name == EDGE_ALIGNED:
         bracket = max((float(read.duration_s) for read in reads(document)), default=0.0)
@@ -95,7 +94,7 @@ def _meter(document: Node, infer: bool) -> tuple[Meter | None, Periods | None]:
     stated = stated_period_s(document)
     if stated is not None:
         return Meter(step_s=stated), None
-    periods = update_periods(document) if infer else None
+    periods = update_periods(document)
     return (Meter(step_s=periods.middle_s) if periods else None), periods
 
 

@@ -32,8 +32,10 @@ class Absent(Exception):
 def at(node: Any, *path: str | int) -> Any:
     """The value at a path of keys and indices. Raises Absent."""
     for token in path:
-        here = token in node if isinstance(node, dict) else isinstance(node, list) and isinstance(token, int) and 0 <= token < len(node)
-        if not here:
+        if isinstance(node, dict):
+            if token not in node:
+                raise Absent
+        elif not (isinstance(node, list) and isinstance(token, int) and 0 <= token < len(node)):
             raise Absent
         node = node[token]
     return node
@@ -182,13 +184,17 @@ Check = Callable[[Node], Iterable[Finding]]
 
 def energy_rule(id: str, check: Check, says: str, *severities: Severity) -> Rule:
     """A rule for energy reports; an error where no severity is named."""
-    return Rule(id=id, format=ENERGY, severities=severities or (Severity.ERROR,), says=says, check=partial(_bounded, id, check))
+    return Rule(id=id, format=ENERGY, severities=severities or (Severity.ERROR,), says=says, check=partial(_of_document, id, check))
 
 
-def _bounded(id: str, check: Check, subject: Subject) -> Iterator[Finding]:
+def _of_document(id: str, check: Check, subject: Subject) -> Iterator[Finding]:
+    return bounded(id, check(subject.document))
+
+
+def bounded(id: str, found: Iterable[Finding]) -> Iterator[Finding]:
     """At most MAX_FINDINGS: a file must not turn a few bytes of its own into megabytes of ours."""
-    found = iter(check(subject.document))
-    yield from islice(found, MAX_FINDINGS)
-    rest = next(found, None)
+    left = iter(found)
+    yield from islice(left, MAX_FINDINGS)
+    rest = next(left, None)
     if rest is not None:
         yield Finding(severity=rest.severity, rule=id, pointer="", message=f"more than {MAX_FINDINGS} findings; the rest is not listed")

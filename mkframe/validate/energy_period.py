@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 
+from mkframe.validate.energy_counter import reads
 from mkframe.validate.energy_parts import IDLES, Absent, Node, Round, idle_window, rounds
-from mkframe.validate.energy_reads import reads
 
 NOMINAL_MS = 100.0
 _FIRST_US, _LAST_US, _STEP_US = 95_000, 105_000, 5

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mkframe.validate.energy_parts import Absent, Node, Path, at, energy_rule, items, maybe, objects, text, whole
@@ -23,14 +23,46 @@ def manifest_hash(document: Node) -> Iterator[Finding]:
         stated, manifest = text(document, *_PROVENANCE, "payload_manifest_sha256"), at(document, *_MANIFEST)
     except Absent:
         return
-    hashes = [_sha256(json.dumps(manifest, indent=2, ensure_ascii=escaped) + "\n") for escaped in (True, False)]
-    if stated not in hashes:
-        why = f"payload_manifest_sha256 is {shown(stated)}, and payload_manifest has {hashes[0]}"
+    plain = indented(manifest, escaped=False)
+    rebuilt = _sha256(plain)
+    if stated == rebuilt:
+        return
+    if not plain.isascii():
+        rebuilt = _sha256(indented(manifest, escaped=True))
+    if stated != rebuilt:
+        why = f"payload_manifest_sha256 is {shown(stated)}, and payload_manifest has {rebuilt}"
         yield error("manifest-hash", why, (*_PROVENANCE, "payload_manifest_sha256"))
 
 
 def _sha256(content: str) -> str:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def indented(value: Any, *, escaped: bool) -> str:
+    """A value as json.dumps writes it with indent 2, and a newline at the end; several times as fast, for large manifests."""
+    parts: list[str] = []
+    _indent(value, "\n", json.encoder.encode_basestring_ascii if escaped else json.encoder.encode_basestring, parts)
+    parts.append("\n")
+    return "".join(parts)
+
+
+def _indent(value: Any, line: str, quoted: Callable[[str], str], parts: list[str]) -> None:
+    if isinstance(value, dict | list) and value:
+        is_object, inner = isinstance(value, dict), line + "  "
+        before = ("{" if is_object else "[") + inner
+        for item in value.items() if isinstance(value, dict) else value:
+            if is_object:
+                before += quoted(item[0]) + ": "
+                item = item[1]
+            if isinstance(item, str):
+                parts.append(before + quoted(item))
+            else:
+                parts.append(before)
+                _indent(item, inner, quoted, parts)
+            before = "," + inner
+        parts.append(line + ("}" if is_object else "]"))
+    else:
+        parts.append(quoted(value) if isinstance(value, str) else json.dumps(value))
 
 
 def seed_hashes(document: Node) -> Iterator[Finding]:

@@ -11,19 +11,16 @@ from mkframe.validate.energy_parts import (
     MEASUREMENT,
     RELATIVE,
     Absent,
-    Check,
-    Node,
     Number,
     Path,
     Round,
-    energy_rule,
     finite,
     held_against,
     idle_window,
     items,
     number,
-    rounds,
 )
+from mkframe.validate.energy_view import EnergyReport, view_rule
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
 
 _TWO_CLOCKS = 200e-6
@@ -78,11 +75,11 @@ def _figure(
     words: str,
     on_edges: str | None = None,
     slack: Callable[[Round], float] = _nothing,
-) -> Check:
+) -> Callable[[EnergyReport], Iterator[Finding]]:
     """A check of one figure of every round. `words`: the formula; `on_edges`: where it is another one for windows of edges."""
 
-    def check(document: Node) -> Iterator[Finding]:
-        for one in rounds(document):
+    def check(report: EnergyReport) -> Iterator[Finding]:
+        for one in report.rounds:
             try:
                 stated, rebuilt, absolute = one.number(name), finite(formula, one), slack(one)
             except Absent:
@@ -93,10 +90,10 @@ def _figure(
     return check
 
 
-def idle_power(document: Node) -> Iterator[Finding]:
+def idle_power(report: EnergyReport) -> Iterator[Finding]:
     """Power of each idle window."""
     words = "(E_end - E_start) / 1000 / (t_end - t_start) of the window"
-    for one in rounds(document):
+    for one in report.rounds:
         for name in IDLES:
             try:
                 stated, rebuilt = one.number(name, "power_w"), finite(_power, one, *idle_window(name))
@@ -105,9 +102,9 @@ def idle_power(document: Node) -> Iterator[Finding]:
             yield from held_against("idle-power", "power_w", stated, rebuilt, words, (*one.path, name, "power_w"))
 
 
-def idle_copies(document: Node) -> Iterator[Finding]:
+def idle_copies(report: EnergyReport) -> Iterator[Finding]:
     """The round's idle powers are those of its windows."""
-    for one in rounds(document):
+    for one in report.rounds:
         for name in IDLES:
             try:
                 stated, window = one.number(f"{name}_w"), one.number(name, "power_w")
@@ -116,9 +113,9 @@ def idle_copies(document: Node) -> Iterator[Finding]:
             yield from held_against("idle-copies", f"{name}_w", stated, window, f"{name}.power_w", (*one.path, f"{name}_w"))
 
 
-def two_clocks(document: Node) -> Iterator[Finding]:
+def two_clocks(report: EnergyReport) -> Iterator[Finding]:
     """The calls lie inside the run, so the host's clock cannot see less than the device's."""
-    for one in rounds(document):
+    for one in report.rounds:
         try:
             host, device = float(one.number("wall_ms")), float(one.number("cuda_ms"))
         except Absent:
@@ -130,10 +127,10 @@ def two_clocks(document: Node) -> Iterator[Finding]:
         yield say("two-clocks", why, (*one.path, "wall_ms"))
 
 
-def run_lengths(document: Node) -> Iterator[Finding]:
+def run_lengths(report: EnergyReport) -> Iterator[Finding]:
     """Where windows hold edges, each round has the run's own wall time, and the edges lie inside the run."""
     place: Path = ("mkframe", "energy", "rounds")
-    measured = list(rounds(document))
+    measured = report.rounds
     if not measured or not measured[0].on_edges:
         return
     for one in measured:
@@ -147,7 +144,7 @@ def run_lengths(document: Node) -> Iterator[Finding]:
             why = f"run_s is {shown(length)}, and the edges inside the run are {shown(window)} s apart"
             yield error("run-lengths", why, (*place, one.path[-1], "run_s"))
     try:
-        listed, count = len(items(document, *place)), len(items(document, "rounds"))
+        listed, count = len(items(report.document, *place)), len(items(report.document, "rounds"))
     except Absent:
         return
     if listed > count:
@@ -157,24 +154,24 @@ def run_lengths(document: Node) -> Iterator[Finding]:
 _POWER = "(E_end - E_start) / 1000 / (t_end - t_start)"
 
 ROUND_RULES = (
-    energy_rule(
+    view_rule(
         "gross",
         _figure("gross", "gross_mj", _gross, "(E_end - E_start) / repeats", "average_power_w x wall_ms"),
         "gross_mj is what the counter moved by in the run, per repeat",
     ),
-    energy_rule(
+    view_rule(
         "wall",
         _figure("wall", "wall_ms", _wall, "(t_end - t_start) x 1000 / repeats", "run_s x 1000 / repeats"),
         "wall_ms is the length of the run, per repeat",
     ),
-    energy_rule(
+    view_rule(
         "average-power",
         _figure("average-power", "average_power_w", _average_power, _POWER),
         "average_power_w is what the counter moved by in the run, over its length",
     ),
-    energy_rule("idle-power", idle_power, "power_w of an idle window is what the counter moved by in it, over its length"),
-    energy_rule("idle-copies", idle_copies, "idle_before_w and idle_after_w are the power_w of their windows"),
-    energy_rule(
+    view_rule("idle-power", idle_power, "power_w of an idle window is what the counter moved by in it, over its length"),
+    view_rule("idle-copies", idle_copies, "idle_before_w and idle_after_w are the power_w of their windows"),
+    view_rule(
         "adjusted",
         _figure(
             "adjusted",
@@ -186,11 +183,11 @@ ROUND_RULES = (
         ),
         "adjusted_mj is the run's energy less the mean idle power over its length, per repeat, sign kept",
     ),
-    energy_rule(
+    view_rule(
         "cuda-time",
         _figure("cuda-time", "cuda_ms", _cuda, "a float32 number of event milliseconds over repeats"),
         "cuda_ms is a float32 event time, divided by repeats",
     ),
-    energy_rule("two-clocks", two_clocks, "wall_ms >= cuda_ms; up to 200 ppm less is a warning", Severity.ERROR, Severity.WARNING),
-    energy_rule("run-lengths", run_lengths, "where windows hold counter edges, each round has run_s, and its edges lie inside of it"),
+    view_rule("two-clocks", two_clocks, "wall_ms >= cuda_ms; up to 200 ppm less is a warning", Severity.ERROR, Severity.WARNING),
+    view_rule("run-lengths", run_lengths, "where windows hold counter edges, each round has run_s, and its edges lie inside of it"),
 )

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mkframe.validate import energy_period
+from mkframe.validate.energy_counter import reads
 from mkframe.validate.energy_figures import in_words
 from mkframe.validate.energy_period import Periods, update_periods
-from mkframe.validate.energy_reads import reads
 
 RECORDED: Document = json.loads((Path(__file__).parent.parent / "data/valid/qda-energy-a100.json").read_text())
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from mkframe.validate import Finding, Severity, check_document
 from mkframe.validate.energy_figures import with_uncertainty
 from mkframe.validate.energy_parts import MAX_FINDINGS
+from mkframe.validate.energy_provenance import indented
 from mkframe.validate.energy_rules import ENERGY_RULES
 from mkframe.validate.rule import Subject
 
@@ -460,3 +461,27 @@ def test_no_rule_raises_whatever_a_report_holds(document: Document) -> None:
             assert one.message
             assert "\n" not in one.message
             assert one.pointer == "" or one.pointer.startswith("/")
+
+
+MANIFESTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(MANIFESTS, st.booleans())
+def test_a_manifest_is_written_as_json_writes_it(value: Any, escaped: bool) -> None:
+    assert indented(value, escaped=escaped) == json.dumps(value, indent=2, ensure_ascii=escaped) + "\n"
+
+
+@pytest.mark.parametrize("escaped", [True, False])
+def test_a_manifest_in_another_alphabet_may_be_escaped_or_not(escaped: bool) -> None:
+    document = copy.deepcopy(PLAIN)
+    provenance = document["provenance"]
+    provenance["payload_manifest"]["source_sha256"] = {"größe.py": HASH}
+    text = json.dumps(provenance["payload_manifest"], indent=2, ensure_ascii=escaped) + "\n"
+    provenance["payload_manifest_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    assert errors(document) == []
+    provenance["payload_manifest"]["source_sha256"] = {"grösse.py": HASH}
+    assert rules(errors(document)) == {"manifest-hash"}
