@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from mkframe.model.outcome import Outcome
 from mkframe.model.plan import GRAPH_SUFFIX
-from mkframe.validate.comparison_parts import EngineEntry, Path, Shape, entries, items, median_ms, shape_of, table, whole
+from mkframe.validate.comparison_parts import EngineEntry, Path, Shape, cases, entries, items, median_ms, shape_of, shape_sets, table, whole
 from mkframe.validate.rule import Subject
 
+_OUTCOMES = tuple(Outcome)
 Key = tuple[str, int, str]
 """(shape set, index of the case in it, engine), as the plan names a cell."""
 
@@ -59,7 +61,7 @@ def _results(subject: Subject) -> dict[tuple[str, Shape, str], EngineEntry]:
 
 
 def block_cells(subject: Subject) -> list[BlockCell]:
-    """The cells that say which they are."""
+    """The cells that say which they are and what became of them."""
     return subject.once("block cells", _block_cells)
 
 
@@ -69,7 +71,7 @@ def _block_cells(subject: Subject) -> list[BlockCell]:
     cells = []
     for index, record in enumerate(records):
         key = key_of(record)
-        if key is not None:
+        if key is not None and record.get("outcome") in _OUTCOMES:
             shape = shape_of(record.get("shape"))
             entry = None if shape is None else known.get((key[0], shape, key[2]))
             cells.append(BlockCell(key=key, path=("mkframe", "cells", index), shape=shape, record=record, entry=entry))
@@ -81,4 +83,17 @@ def key_of(record: Any, engine: str = "engine") -> Key | None:
     if not isinstance(record, dict):
         return None
     name, case, of = record.get("set"), whole(record.get("case")), record.get(engine)
-    return (name, case, of) if isinstance(name, str) and case is not None and isinstance(of, str) else None
+    return (name, case, of) if isinstance(name, str) and case is not None and case >= 0 and isinstance(of, str) else None
+
+
+def all_known(subject: Subject) -> bool:
+    """Whether every cell and every case says which it is: only then is something missing that is not there."""
+    records = items(subject.document, "mkframe", "cells")
+    sets = [found for _, found in shape_sets(subject.document)]
+    return (
+        len(block_cells(subject)) == len(records) > 0
+        and all(cell.shape is not None for cell in block_cells(subject))
+        and all(isinstance(subject.document.get(cell.key[0], []), list) for cell in block_cells(subject))
+        and len(cases(subject)) == sum(map(len, sets))
+        and all(case.shape is not None and case.engines for case in cases(subject))
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from mkframe.canonical import digest
 from mkframe.model.outcome import Outcome
-from mkframe.validate.block_parts import Key, block_cells, block_of
+from mkframe.validate.block_parts import Key, all_known, block_cells, block_of
 from mkframe.validate.comparison_parts import Path, Shape, above, amount, entries, items, table, whole
 from mkframe.validate.comparison_rules import output_faults
 from mkframe.validate.finding import Finding, Severity, error, shown
@@ -82,8 +82,10 @@ def round_process(subject: Subject) -> Iterator[Finding]:
     given = items(timing, "round_process")
     dealt = [process for value in given if (process := whole(value)) is not None]
     rounds, processes = whole(timing.get("rounds")), whole(timing.get("processes"))
-    if rounds is None or processes is None or not given or len(dealt) != len(given):
+    if (rounds or 0) < 1 or (processes or 0) < 1 or not given or len(dealt) != len(given) or min(dealt) < 0:
         return
+    assert rounds is not None, "checked above"
+    assert processes is not None, "checked above"
     place = ("mkframe", "timing", "round_process")
     if len(dealt) != rounds:
         yield error("round-process", f"it names processes of {len(dealt)} rounds, and there are {shown(rounds)}", place)
@@ -100,16 +102,16 @@ def _round_records(document: dict[str, Any], dealt: list[int]) -> Iterator[Findi
         place = ("mkframe", "rounds", index)
         if number is not None and number >= len(dealt):
             yield error("round-process", f"round is {shown(number)}, and there are {len(dealt)} rounds, from 0", (*place, "round"))
-        elif number is not None and process is not None and number >= 0 and process != dealt[number]:
+        elif number is not None and process is not None and number >= 0 and 0 <= process != dealt[number]:
             why = f"process is {shown(process)}, and round {number} is one of process {dealt[number]}"
             yield error("round-process", why, (*place, "process"))
 
 
 def limitations(subject: Subject) -> Iterator[Finding]:
     """The limitations name the protocol, and say where a run ended early."""
-    block, texts = block_of(subject.document), [text for text in items(subject.document, "limitations") if isinstance(text, str)]
+    block, texts = block_of(subject.document), subject.document.get("limitations")
     protocol = table(block, "timing").get("protocol")
-    if not isinstance(subject.document.get("limitations"), list):
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return
     if isinstance(protocol, str) and not any(protocol in text for text in texts):
         yield error("limitations", f"none names the timing protocol, {shown(protocol)}", ("limitations",))
@@ -152,11 +154,10 @@ def cell_results(subject: Subject) -> Iterator[Finding]:
     """Every cell has its entry under its shape set, an unsupported one has none, and both say the same of it."""
     if not isinstance(block_of(subject.document).get("cells"), list):
         return
-    known, listed = block_cells(subject), set()
-    if len(known) != len(items(subject.document, "mkframe", "cells")) or any(cell.shape is None for cell in known):
-        return  # nobody knows whose entries are missing
-    for cell in known:
-        listed.add((cell.key[0], cell.shape, cell.key[2]))
+    if not all_known(subject):
+        return
+    listed = {(cell.key[0], cell.shape, cell.key[2]) for cell in block_cells(subject)}
+    for cell in block_cells(subject):
         if cell.entry is None:
             if cell.supported:
                 why = f"{cell.text} was {shown(cell.record.get('outcome'))}, and has no entry under its shape set"
@@ -167,7 +168,7 @@ def cell_results(subject: Subject) -> Iterator[Finding]:
             why = f"passed is {shown(stated)}, and mkframe.cells says {shown(cell.record.get('outcome'))}"
             yield error("cell-results", why, (*cell.entry.path, "passed"))
     for entry in entries(subject):
-        if entry.case.shape is not None and (entry.case.set, entry.case.shape, entry.engine) not in listed:
+        if (entry.case.set, entry.case.shape, entry.engine) not in listed:
             yield error("cell-results", "no entry of mkframe.cells is about this engine on this shape", entry.path)
 
 
@@ -176,10 +177,8 @@ def cell_outcome(subject: Subject) -> Iterator[Finding]:
     hold = table(subject.document, "mkframe", "timing").get("hold")
     for cell in block_cells(subject):
         record = cell.record
-        if "outcome" not in record:
-            continue
-        for name, there in (("reason", not cell.passed), ("interval", cell.passed)):
-            if name in record and (record[name] is not None) is not there:
+        for name, kind, there in (("reason", str, not cell.passed), ("interval", dict, cell.passed)):
+            if isinstance(record.get(name, 0), kind | None) and (record[name] is not None) is not there:
                 why = f"{name} is {shown(record[name])} in a cell that {'passed' if cell.passed else 'did not pass'}"
                 yield error("cell-outcome", why, (*cell.path, name))
         low, high = (amount(table(record, "interval").get(name)) for name in ("low_ms", "high_ms"))
@@ -199,8 +198,9 @@ def replay_flag(subject: Subject) -> Iterator[Finding]:
         stated, checks = (None if cell.entry is None else cell.entry.result.get("replay_changed_input")), cell.record.get("checks")
         if cell.entry is None or not isinstance(stated, bool) or not isinstance(checks, list):
             continue
-        done = {check for check in checks if isinstance(check, str)}
-        if stated is not (cell.passed and done >= _CHANGED_INPUT):
+        if not all(isinstance(check, str) for check in checks):
+            continue
+        if stated is not (cell.passed and set(checks) >= _CHANGED_INPUT):
             why = f"replay_changed_input is {shown(stated)}, and the checks and the outcome of the cell say otherwise"
             yield error("replay-flag", why, (*cell.entry.path, "replay_changed_input"))
 

@@ -34,7 +34,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineEntry:
-    """What a report says of one engine on one shape, at `path`."""
+    """What a report says of one engine on one shape, at `path`. `result` is empty where it is no object."""
 
     case: Case
     engine: str
@@ -82,7 +82,7 @@ def shape_of(value: Any) -> Shape | None:
     if not isinstance(value, dict):
         return None
     sizes = {str(name): whole(size) for name, size in value.items()}
-    known = {name: size for name, size in sizes.items() if size is not None}
+    known = {name: size for name, size in sizes.items() if size is not None and size >= 1}
     if len(known) != len(sizes):
         return None
     return tuple(sorted((name, size) for name, size in known.items() if (name, size) != ("depth", 1)))
@@ -124,10 +124,9 @@ def entries(subject: Subject) -> tuple[EngineEntry, ...]:
 
 def _entries(subject: Subject) -> tuple[EngineEntry, ...]:
     return tuple(
-        EngineEntry(case=case, engine=engine, path=(*case.path, "engines", engine), result=result)
+        EngineEntry(case=case, engine=engine, path=(*case.path, "engines", engine), result=table(result))
         for case in cases(subject)
         for engine, result in case.engines.items()
-        if isinstance(result, dict)
     )
 
 

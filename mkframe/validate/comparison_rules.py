@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from mkframe.validate.comparison_parts import (
@@ -37,7 +38,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 _STEPS_MS = tuple(32e-6 * 2.0**k for k in range(5, -1, -1))
 _ON_A_STEP_MS = 1e-6
 _LEAST_MEDIANS = 8
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
 
 
 def engine_set(subject: Subject) -> Iterator[Finding]:
@@ -46,15 +47,18 @@ def engine_set(subject: Subject) -> Iterator[Finding]:
     if not found:
         return
     usual = Counter(engines for _, engines in found).most_common(1)[0][0]
+    ordered = sorted(usual)
     for path, engines in found:
-        parts = [f"{word} {_few(names)}" for word, names in (("lacks", usual - engines), ("alone has", engines - usual)) if names]
+        lacking, more = len(usual) - len(usual & engines), engines - usual
+        parts = [f"lacks {_few((name for name in ordered if name not in engines), lacking)}"] if lacking else []
+        parts += [f"alone has {_few(sorted(more), len(more))}"] if more else []
         if parts:
             yield warning("engine-set", f"beside the engines of most shapes this one {' and '.join(parts)}", (*path, "engines"))
 
 
-def _few(names: Iterable[str]) -> str:
-    known = sorted(names)
-    return ", ".join(shown(name) for name in known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")
+def _few(names: Iterable[str], count: int) -> str:
+    """The first three of `count` names."""
+    return ", ".join(shown(name) for name in islice(names, 3)) + (f" and {count - 3} more" if count > 3 else "")
 
 
 def duplicate_shape(subject: Subject) -> Iterator[Finding]:
@@ -110,7 +114,7 @@ def timer_step(subject: Subject) -> Iterator[Finding]:
         pairs, closest = _close(sorted((p50, engine) for engine, p50 in found.items() if p50 is not None), step_ms - _ON_A_STEP_MS)
         if pairs:
             noun = "pair of stream medians is" if pairs == 1 else "pairs of stream medians are"
-            why = f"{pairs} {noun} closer than one step of the timer ({step_ms * 1e3:.4g} us), first {_few(closest)}: do not rank them"
+            why = f"{pairs} {noun} closer than one step of the timer ({step_ms * 1e3:.4g} us), first {_few(closest, 2)}: do not rank them"
             yield warning("timer-step", why, case.path)
 
 

@@ -49,7 +49,7 @@ def rebuilt(subject: Subject, data: bytes) -> Iterator[Finding]:
     yield from _strangers(file, cells)
     sampled: dict[Key, Sampled] = {}
     whole = True
-    for cell in filter(lambda cell: cell.supported, cells):
+    for cell in cells:
         found = _sampled(file, document, cell)
         if isinstance(found, Finding):
             whole = False
@@ -70,7 +70,7 @@ def rebuilt(subject: Subject, data: bytes) -> Iterator[Finding]:
 
 
 def _strangers(file: SamplesFile, cells: list[BlockCell]) -> Iterator[Finding]:
-    known = {f"{_name(cell)}/{array}.npy" for cell in cells if cell.supported for array in _ARRAYS}
+    known = {f"{_name(cell)}/{array}.npy" for cell in cells for array in _ARRAYS}
     strange = sorted(file.names - known)
     if strange:
         more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""

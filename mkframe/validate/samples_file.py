@@ -60,12 +60,12 @@ class SamplesFile:
         # Other methods unpack without a limit.
         if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1 for entry in entries):
             raise self._fault("an array is encrypted, or packed in a way that numpy does not use")
-        self._names = {entry.filename for entry in entries}
+        self._names = frozenset(entry.filename for entry in entries)
 
     @property
     def names(self) -> frozenset[str]:
         """What the archive holds, `SET/CASE/ENGINE/ARRAY.npy` each."""
-        return frozenset(self._names)
+        return self._names
 
     def host_ms(self, key: str) -> Samples:
         """The host times under `key` (SET/CASE/ENGINE), (rounds, samples per round) in ms."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mkframe.model.outcome import Verdict
-from mkframe.validate.block_parts import BlockCell, Key, block_cells, block_of, key_of
+from mkframe.validate.block_parts import BlockCell, Key, all_known, block_cells, block_of, key_of
 from mkframe.validate.comparison_parts import ROUNDING, above, amount, items
 from mkframe.validate.comparison_rules import step_of
 from mkframe.validate.finding import Finding, Severity, error, shown
@@ -21,9 +21,11 @@ Ranking = tuple[int, dict[str, Any], BlockCell, BlockCell]
 
 def verdict_cells(subject: Subject) -> Iterator[Finding]:
     """Every cell that passed is ranked once, against the fastest baseline of its form in its case; the baseline itself is not."""
-    if not isinstance(block_of(subject.document).get("verdicts"), list):
+    if not isinstance(block_of(subject.document).get("verdicts"), list) or not all_known(subject):
         return
     cells = {cell.key: cell for cell in reversed(block_cells(subject))}
+    if not all(isinstance(cell.record.get("baseline"), bool) for cell in cells.values()):
+        return
     fastest = _fastest(cells)
     seen: dict[Key, int] = {}
     for index, record in enumerate(items(subject.document, "mkframe", "verdicts")):
@@ -106,7 +108,7 @@ def verdict_word(subject: Subject) -> Iterator[Finding]:
     for index, record, cell, baseline in _rankings(subject):
         word, low, high = record.get("verdict"), amount(record.get("ratio_low")), amount(record.get("ratio_high"))
         place = ("mkframe", "verdicts", index)
-        if word not in list(Verdict) or "reason" not in record:
+        if word not in list(Verdict) or not isinstance(record.get("reason", 0), str | None):
             continue
         if (record["reason"] is not None) is not (word == Verdict.UNDECIDED):
             yield error("verdict-word", f"reason is {shown(record['reason'])}, and the verdict is {word}", (*place, "reason"))

@@ -269,7 +269,34 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(value, (*path, key))
 
 
-BASES = {name: (base, list(places(base))) for name, base in (("recorded", RECORDED), ("ours", OURS), ("incomplete", INCOMPLETE))}
+FEW: dict[str, Any] = RECORDED | {name: RECORDED[name][:2] for name in ("development", "assessment")}
+BASES = {name: (base, list(places(base))) for name, base in (("recorded", FEW), ("ours", OURS), ("incomplete", INCOMPLETE))}
+
+
+def _one_of_each(base: Any) -> list[tuple[Any, ...]]:
+    """A place of each kind: places that differ in indices alone count once."""
+    kinds = {
+        tuple("#" if isinstance(key, int) else key for key in path): path for path in places(base) if path[:2] != ("mkframe", "config")
+    }
+    return list(kinds.values())
+
+
+@pytest.mark.parametrize("value", [-7, "\x01", None])
+@pytest.mark.parametrize("name", ["ours", "recorded"])
+def test_what_breaks_the_schema_is_told_by_the_schema_alone(name: str, value: Any) -> None:
+    base, _ = BASES[name]
+    broken = 0
+    for path in _one_of_each(base):
+        made = copy.deepcopy(base)
+        node: Any = made
+        for key in path[:-1]:
+            node = node[key]
+        node[path[-1]] = value
+        errors = [finding for finding in check_document(made).findings if finding.severity is Severity.ERROR]
+        if any(finding.rule == "schema" for finding in errors):
+            broken += 1
+            assert {finding.rule for finding in errors} == {"schema"}, (path, errors)
+    assert broken > 50
 
 
 @settings(max_examples=150)

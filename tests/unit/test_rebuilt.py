@@ -216,11 +216,6 @@ STRANGE: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "traversal": (lambda: zipped({**MEMBERS, "../../evil.npy": array(STREAM)}), WHOLE, 'holds "../../evil.npy", which no cell'),
     "absolute": (lambda: zipped({**MEMBERS, "/evil": b"x"}), WHOLE, 'holds "/evil", which no cell'),
     "array of no cell": (lambda: zipped({**MEMBERS, f"{PLACE}2/stream_ms.npy": array(STREAM)}), WHOLE, "which no cell"),
-    "array of an unsupported cell": (
-        lambda: zipped({**MEMBERS, "development/0/torch-compile/rounds.npy": array(np.arange(6))}),
-        WHOLE,
-        "which no cell",
-    ),
     "no stream": (lambda: _but(f"{PLACE}/stream_ms.npy"), ITS_CELL, "is missing"),
     "no host": (lambda: _but(f"{PLACE}/host_ms.npy"), ITS_CELL, "is missing"),
     "no rounds": (lambda: _but(f"{PLACE}/rounds.npy"), ITS_CELL, "is missing"),
