@@ -14,6 +14,7 @@ Overrides read KEY=VALUE. A group takes a choice (engine=persistent); engine and
 _TAIL = """\
 commands:
   validate FILE...          checks reports against their schema and their samples file's hash; needs no GPU
+  explain FILE              a page for a reviewer: what was measured, how, what follows from it
   table FILE...             prints reports as tables
   compare BASE NEW          what is faster or slower in NEW than in BASE
   engines                   what there is, and what cannot run here and why

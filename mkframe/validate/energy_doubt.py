@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from mkframe.energy_budget import EnergyVerdict, mean
 from mkframe.validate.energy_figures import EnergyFigures, in_words, with_uncertainty
 from mkframe.validate.energy_parts import has_rounds, maybe
-from mkframe.validate.energy_period import LONGEST_S
 from mkframe.validate.energy_summary import median
 from mkframe.validate.energy_view import EnergyReport, view_rule
 from mkframe.validate.finding import Finding, Severity, warning
@@ -71,9 +70,8 @@ def idle_drift(report: EnergyReport) -> Iterator[Finding]:
     found = report.figures
     if found is None:
         return
-    step_s = found.meter.step_s if found.meter else LONGEST_S
     for path, run in zip(found.paths, found.runs, strict=True):
-        limit = 2 * run.power_w * step_s / run.idle_s
+        limit = 2 * run.power_w * found.period_s / run.idle_s
         if run.idle_difference_w > limit:
             why = (
                 f"the idle windows differ by {run.idle_difference_w:.3g} W, more than the {limit:.3g} W that the steps of the counter "

@@ -5,8 +5,22 @@ from dataclasses import dataclass
 
 from mkframe.energy_budget import Budget, EnergyVerdict, Meter, Run, budget, mean, verdict
 from mkframe.validate.energy_counter import reads
-from mkframe.validate.energy_parts import EDGE_ALIGNED, IDLES, Absent, Node, Path, Round, at, idle_window, number, protocol, rounds, text
-from mkframe.validate.energy_period import Periods, update_periods
+from mkframe.validate.energy_parts import (
+    EDGE_ALIGNED,
+    IDLES,
+    Absent,
+    Node,
+    Path,
+    Round,
+    at,
+    idle_window,
+    maybe,
+    number,
+    protocol,
+    rounds,
+    text,
+)
+from mkframe.validate.energy_period import LONGEST_S, Periods, update_periods
 
 _OTHER_METERS = ("none", "nvml_power", "rapl")
 REFERENCE_PASSED = ("passed", "unchecked")
@@ -16,7 +30,9 @@ REFERENCE_PASSED = ("passed", "unchecked")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EnergyFigures:
     """`periods` is None where the update period did not have to be inferred, or could not be; `meter` None where the steps of the counter
-    are unknown. `idle_w`, `net_w`: mean idle power and net power of each round."""
+    are unknown. `period_s`: the update period, the longest that would be inferred where it is unknown. `idle_w`, `net_w`: mean idle power
+    and net power of each round. `meter_fault`: the report says that there was one.
+    """
 
     paths: tuple[Path, ...]
     runs: tuple[Run, ...]
@@ -25,14 +41,16 @@ class EnergyFigures:
     periods: Periods | None
     meter: Meter | None
     budget: Budget
+    period_s: float
     sham_mj: float | None
     reference: str | None
+    meter_fault: bool
 
     @property
     def verdict(self) -> EnergyVerdict:
         """What may be said, by docs/energy-report.md."""
         passed = None if self.reference is None else self.reference in REFERENCE_PASSED
-        return verdict(self.budget.net_mj, self.budget.u_mj, self.sham_mj, reference_passed=passed)
+        return verdict(self.budget.net_mj, self.budget.u_mj, self.sham_mj, reference_passed=passed, meter_fault=self.meter_fault)
 
     @property
     def below_bound(self) -> int:
@@ -57,8 +75,10 @@ def energy_figures(document: Node) -> EnergyFigures | None:
             periods=periods,
             meter=meter,
             budget=budget(runs, meter),
+            period_s=_period_s(document, meter),
             sham_mj=_sham(document),
             reference=_reference(document),
+            meter_fault=maybe(document, "mkframe", "energy", "verdict") == EnergyVerdict.METER_FAULT,
         )
     except (Absent, ArithmeticError, ValueError):
         return None
@@ -96,6 +116,12 @@ def _meter(document: Node) -> tuple[Meter | None, Periods | None]:
         return Meter(step_s=stated), None
     periods = update_periods(document)
     return (Meter(step_s=periods.middle_s) if periods else None), periods
+
+
+def _period_s(document: Node, meter: Meter | None) -> float:
+    if meter is not None and not meter.on_edges:
+        return meter.step_s
+    return stated_period_s(document) or LONGEST_S
 
 
 def stated_period_s(document: Node) -> float | None:

@@ -389,6 +389,24 @@ def test_uncertainty_and_verdict_of_our_block_are_rebuilt() -> None:
     assert errors(document) == []
 
 
+def test_a_fault_of_the_meter_overrides_every_figure() -> None:
+    document = edited(EDGES, put("meter_fault", "mkframe", "energy", "verdict"))
+    assert errors(document) == []
+    assert ", meter_fault;" in next(one.message for one in found(document) if one.rule == "net-energy")
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(1, False), (10, True)])
+def test_idle_windows_on_edges_may_differ_by_an_update_too(percent: int, expected: bool) -> None:
+    document = report(edges=True, rounds=1)
+    window = document["rounds"][0]["idle_after"]
+    moved = window["end"]["energy_mj"] - window["start"]["energy_mj"]
+    window["end"]["energy_mj"] += moved * percent // 100
+    window["power_w"] = (
+        (window["end"]["energy_mj"] - window["start"]["energy_mj"]) / 1000 / (window["end"]["time_s"] - window["start"]["time_s"])
+    )
+    assert ("idle-drift" in rules(found(document))) == expected
+
+
 def test_a_stated_update_period_is_taken_as_it_is() -> None:
     document = edited(OURS, put(0.02, "mkframe", "energy", "update_period_s"))
     assert "the stated update period of 20 ms" in next(one.message for one in found(document) if one.rule == "net-energy")
