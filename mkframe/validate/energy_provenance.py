@@ -143,18 +143,20 @@ def label_counts(document: Node) -> Iterator[Finding]:
                 yield error("label-counts", f"total is {shown(total)}, and {name} of the payload has {shown(length)}", (*place, "total"))
 
 
+_ONCE: tuple[tuple[Path, str], ...] = ((_DRAWS, "draw"), (_DRAWS, "sha256"), (("validation", "draws"), "draw"), (("rounds",), "round"))
+
+
 def once(document: Node) -> Iterator[Finding]:
-    """No draw stands twice, under another name neither."""
-    for name, key, lists in (("draw", "draw", (_DRAWS, ("validation", "draws"))), ("sha256", "payload", (_DRAWS,))):
-        for listed in lists:
-            first: dict[Any, int] = {}
-            for path, draw in objects(document, *listed):
-                value = maybe(draw, name)
-                if not _is_name(value):
-                    continue
-                before = first.setdefault(value, int(path[-1]))
-                if before != path[-1]:
-                    yield error("once", f"the same {key} as item {before}", (*path, name))
+    """No draw, no payload and no round stands twice."""
+    for place, name in _ONCE:
+        first: dict[Any, int] = {}
+        for path, node in objects(document, *place):
+            value = maybe(node, name)
+            if not _is_name(value):
+                continue
+            before = first.setdefault(value, int(path[-1]))
+            if before != path[-1]:
+                yield error("once", f"the same {name} as item {before}", (*path, name))
 
 
 def benchmark_join(document: Node) -> Iterator[Finding]:
@@ -205,7 +207,7 @@ PROVENANCE_RULES = (
     energy_rule("seeds", seeds, "seeds lists the seed of each draw"),
     energy_rule("payload-join", payload_join, "each draw that was checked has the seed and the payload that the manifest lists"),
     energy_rule("label-counts", label_counts, "total of a draw is the number of its labels"),
-    energy_rule("once", once, "no draw and no payload stands twice"),
+    energy_rule("once", once, "no draw, no payload and no round stands twice"),
     energy_rule("benchmark-join", benchmark_join, "the seed and the payload that were timed name one draw of the manifest"),
     energy_rule("opaque-hashes", opaque, "hashes of things outside of the file cannot be checked", Severity.INFORMATION),
 )

@@ -287,6 +287,8 @@ KINDS: dict[str, tuple[Edit, str]] = {
     "benchmark seed": (put(3, "provenance", "benchmark_dataset_seed"), "/provenance/benchmark_dataset_seed"),
     "no repeats": (put(0, "rounds", 0, "repeats"), "/rounds/0"),
     "no length": (lambda document: document["rounds"][0].update(measurement_end=document["rounds"][0]["measurement_start"]), "/rounds/0"),
+    "round twice": (put(2, "rounds", 3, "round"), "/rounds/3/round"),
+    "draw twice": (put(0, "validation", "draws", 3, "draw"), "/validation/draws/3/draw"),
     "seed": (put(1, "provenance", "payload_manifest", "draws", 2, "dataset_seed"), "/provenance"),
     "null cuda median": (put(None, "summary", "cuda_ms_median"), "/summary/cuda_ms_median"),
     "null spread": (put(None, "summary", "adjusted_mj_sample_sd"), "/summary/adjusted_mj_sample_sd"),
