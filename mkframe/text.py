@@ -3,6 +3,8 @@
 
 def printable(text: str) -> str:
     """`text` with control characters, line ends and lone surrogates escaped."""
+    if text.isprintable():
+        return text
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode() for character in text
     )

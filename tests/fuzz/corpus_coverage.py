@@ -11,8 +11,9 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
 
-import mkframe.validate  # noqa: E402
 from fuzz_target import check  # noqa: E402
+
+import mkframe.validate  # noqa: E402
 
 FOLDER = str(Path(mkframe.validate.__file__).parent)
 
