@@ -1,7 +1,9 @@
-"""How many findings one rule may list: a file must not make us write more than anybody reads, or hold it all."""
+"""What of a rule's findings is listed: no more than anybody reads, and one printable line each, whatever a file makes a rule say."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from mkframe.text import printable
 from mkframe.validate.finding import Finding, Severity
 
 MAX_FINDINGS = 10_000
@@ -16,7 +18,7 @@ def limited(rule: str, findings: Iterable[Finding]) -> list[Finding]:
     for finding in findings:
         counts[finding.severity] += 1
         if counts[finding.severity] <= MAX_FINDINGS:
-            listed.append(finding)
+            listed.append(finding if finding.message.isprintable() else replace(finding, message=printable(finding.message)))
         elif counts[finding.severity] == MAX_FINDINGS + 1:
             more = f"more than {MAX_FINDINGS} findings of this kind; the rest is not listed"
             listed.append(Finding(severity=finding.severity, rule=rule, pointer="", message=more))

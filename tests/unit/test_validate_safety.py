@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from mkframe.validate import check_document, validate
-from mkframe.validate.finding import Finding
+from mkframe.validate import Finding, Severity, check_document, validate
 from mkframe.validate.limited import MAX_FINDINGS, limited
 from mkframe.validate.parser import parse
 from mkframe.validate.values import MAX_KEY
@@ -182,6 +181,12 @@ def test_warnings_never_hide_an_error() -> None:
     found = limited("r", [*(_finding("W") for _ in range(3 * MAX_FINDINGS)), _finding("E")])
     assert len(found) == MAX_FINDINGS + 2
     assert found[-1].severity == "E"
+
+
+def test_what_a_rule_quotes_of_a_file_is_printable() -> None:
+    """atheris: a rule quoted the name of a shape set as it stood in the file, with an escape sequence in it."""
+    odd = Finding(severity=Severity.ERROR, rule="r", pointer="/a", message="on \x1b[2J[0]\n")
+    assert [finding.message for finding in limited("r", [odd, _finding("E")])] == ["on \\x1b[2J[0]\\n", "m"]
 
 
 def test_files_made_to_be_slow_do_not_hang(tmp_path: Path) -> None:
