@@ -29,7 +29,7 @@ def dates(document: Node) -> Iterator[Finding]:
         try:
             date.fromisoformat(moment[0])
         except ValueError:
-            yield error("dates", f"{shown(document[name])} is no date of the calendar", (name,))
+            yield error("date", f"{shown(document[name])} is no date of the calendar", (name,))
 
 
 def order(document: Node) -> Iterator[Finding]:
@@ -41,6 +41,6 @@ def order(document: Node) -> Iterator[Finding]:
 
 
 DATE_RULES = (
-    energy_rule("dates", dates, "dates are dates of the calendar"),
+    energy_rule("date", dates, "dates are dates of the calendar"),
     energy_rule("completed", order, "completed_at_utc is not before verified_at_utc"),
 )

@@ -9,7 +9,7 @@ from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import ENERGY
 from mkframe.validate.schemas import resolved, schema
 
-RULE = "unknown-keys"
+RULE = "unknown-key"
 
 
 def unknown_keys(document: Node) -> Iterator[Finding]:

@@ -198,7 +198,8 @@ def opaque(document: Node) -> Iterator[Finding]:
     said += [f"the predictions of {predictions} draws"] if predictions else []
     if said:
         why = f"hashes of things outside of this file are taken as they are: {', '.join(said)}"
-        yield Finding(severity=Severity.INFORMATION, rule="opaque-hashes", pointer="/provenance", message=why)
+        place = "/provenance" if "provenance" in document else ""
+        yield Finding(severity=Severity.INFORMATION, rule="opaque-hashes", pointer=place, message=why)
 
 
 PROVENANCE_RULES = (

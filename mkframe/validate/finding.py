@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from mkframe.text import printable
-
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
@@ -66,13 +64,13 @@ class Result:
 
 
 def error(rule: str, message: str, path: Iterable[str | int] = ()) -> Finding:
-    """A finding of severity ERROR at `path`, the keys and indices that lead to it. What a terminal would obey is escaped."""
-    return Finding(severity=Severity.ERROR, rule=rule, pointer=pointer(path), message=printable(message))
+    """A finding of severity ERROR at `path`, the keys and indices that lead to it."""
+    return Finding(severity=Severity.ERROR, rule=rule, pointer=pointer(path), message=message)
 
 
 def warning(rule: str, message: str, path: Iterable[str | int] = ()) -> Finding:
     """A finding of severity WARNING at `path`."""
-    return Finding(severity=Severity.WARNING, rule=rule, pointer=pointer(path), message=printable(message))
+    return Finding(severity=Severity.WARNING, rule=rule, pointer=pointer(path), message=message)
 
 
 def pointer(path: Iterable[str | int]) -> str:

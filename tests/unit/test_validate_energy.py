@@ -155,7 +155,7 @@ UNMEASURED = report(verify_only=True, ours=True)
 MANIFEST = ("provenance", "payload_manifest")
 FIRST = ("rounds", 0)
 ERRORS: dict[str, tuple[Document, Edit, str]] = {
-    "dates": (RECORDED, put("2026-02-30T11:52:24Z", "verified_at_utc"), "/verified_at_utc"),
+    "date": (RECORDED, put("2026-02-30T11:52:24Z", "verified_at_utc"), "/verified_at_utc"),
     "completed": (RECORDED, put("2026-09-15T11:52:23.999Z", "completed_at_utc"), "/completed_at_utc"),
     "manifest-hash": (PLAIN, put(HASH, "provenance", "payload_manifest_sha256"), "/provenance/payload_manifest_sha256"),
     "seed-hashes": (
@@ -198,7 +198,7 @@ ERRORS: dict[str, tuple[Document, Edit, str]] = {
     "block-status": (UNMEASURED, put(1.0, "mkframe", "energy", "net_mj"), "/mkframe/energy/net_mj"),
     "invalid-rounds": (OURS, put(1, "mkframe", "invalid_rounds", 0, "round"), "/mkframe/invalid_rounds/0/round"),
     "block-timing": (OURS, put(7, "mkframe", "timing", "rounds"), "/mkframe/timing/stream_summary/count"),
-    "unknown-keys": (OURS, put(1, "rounds", 0, "nite"), "/rounds/0/nite"),
+    "unknown-key": (OURS, put(1, "rounds", 0, "nite"), "/rounds/0/nite"),
 }
 """A report, what is done to it, and where it is found."""
 
@@ -361,7 +361,7 @@ def test_an_unknown_key_is_a_doubt_of_others_and_an_error_of_ours() -> None:
     for place in ((), ("hardware",), ("validation", "draws", 0), ("rounds", 1, "idle_after", "end"), ("summary",)):
         pointer = "".join(f"/{token}" for token in (*place, "more"))
         for document, severity in ((PLAIN, Severity.WARNING), (OURS, Severity.ERROR)):
-            said = [one for one in found(edited(document, put(1, *place, "more"))) if one.rule == "unknown-keys"]
+            said = [one for one in found(edited(document, put(1, *place, "more"))) if one.rule == "unknown-key"]
             assert [(one.severity, one.pointer) for one in said] == [(severity, pointer)]
     assert rules(errors(edited(OURS, put({"any": 1}, "mkframe", "session")))) == set()
     assert rules(errors(edited(EDGES, put(1, "mkframe", "energy", "rounds", 0, "settle_s")))) == set()
@@ -416,7 +416,7 @@ def test_a_stated_update_period_is_taken_as_it_is() -> None:
 
 def test_no_more_findings_than_a_reader_can_use() -> None:
     many = edited(PLAIN, lambda document: document.update({f"key {index}": 1 for index in range(MAX_FINDINGS + 5)}))
-    said = [one for one in found(many) if one.rule == "unknown-keys"]
+    said = [one for one in found(many) if one.rule == "unknown-key"]
     assert len(said) == MAX_FINDINGS + 1
     assert "the rest is not listed" in said[-1].message
 
