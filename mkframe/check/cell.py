@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from mkframe.check.buffers import PATTERNS, Tensors, allocate, names_of, poison, read_back
+from mkframe.check.buffers import PATTERNS, Tensors, allocate, names_of, poison, read_back, write
 from mkframe.check.case_data import BASE, FRESH, NEGATED, CaseData
 from mkframe.check.places import NAME as PLAIN
 from mkframe.check.places import Places
@@ -170,7 +170,7 @@ def check_after_timing(bound: BoundCell, data: CaseData, evidence: Evidence) -> 
 def load(tensors: Tensors, data: CaseData, variant: str) -> None:
     """Writes the inputs of a variant in place."""
     for name in data.dynamic:
-        tensors[name].copy_(data.variants[variant].stored[name])
+        write(tensors[name], data.variants[variant].stored[name])
 
 
 def check_inputs(bound: BoundCell, data: CaseData, variant: str = BASE) -> None:

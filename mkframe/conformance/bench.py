@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from mkframe.check.buffers import PATTERNS, SHIFT_BYTES, Tensors, names_of, poison, read_back
+from mkframe.check.buffers import PATTERNS, SHIFT_BYTES, Tensors, names_of, poison, read_back, write
 from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.conformance.messages import Broken, CaseOf, NotAsked, Setup
 from mkframe.conformance.questions import Subject
@@ -185,7 +185,7 @@ def load(bound: Bound, variant: str) -> None:
     """Writes the inputs of a variant in place."""
     data = bound.cell.data
     for name in data.dynamic:
-        bound.tensors[name].copy_(data.variants[variant].stored[name])
+        write(bound.tensors[name], data.variants[variant].stored[name])
 
 
 def settle() -> None:

@@ -165,5 +165,5 @@ _CHECKS = (
     ("producer", "Each engine was right behind a kernel that wrote its input late, in one captured graph."),
     ("after timing", "The output of the last timed call was checked."),
     ("joined", "After the timings the output was right at the moment at which a call had ended, on its stream."),
-    ("fresh input", "No call was faster on the input of the timed loop than on inputs drawn anew (10 %, three repeats)."),
+    ("fresh input", "No call was faster on the input and output of the timed loop than on new ones (10 %, three repeats)."),
 )

@@ -37,8 +37,9 @@ class Defences:
         threads.check()
         return block
 
-    def after_timing(self, bound: BoundCell, data: CaseData, evidence: Evidence, beat: Callable[[], None]) -> None:
-        """On an engine that has been timed: it has had every chance to learn. `beat` shows a sign of life, once a second at most.
+    def after_timing(self, bound: BoundCell, data: CaseData, evidence: Evidence, beat: Callable[[], None], streak: int) -> None:
+        """On an engine that has been timed, `streak` calls in a row: it has had every chance to learn. `beat` shows a sign of life, once
+        a second at most. Fresh inputs come first, on top of that streak.
 
         Raises Rejected, or CheckFailed for a wrong output.
         """
@@ -47,10 +48,10 @@ class Defences:
         def reading(call: Call, before: Call) -> Readable:
             return device.sampler.reading(call, _beating(before, beat))
 
+        check_content(bound, data, reading, device.hello.step_ms, evidence, streak)
         check_joined(bound, data, device.settle, evidence)
         if device.stream is not None:
             check_idle(bound.run, device.stream, evidence)
-        check_content(bound, data, reading, device.hello.step_ms, evidence)
 
     def check_left(self) -> None:
         """What an engine must leave as it found it, for the sake of all others. Puts it back, and raises Rejected.

@@ -65,7 +65,7 @@ class OpenedCase:
         self._registry = registry
         self._device = device
         self._cells: dict[str, _Cell] = {}
-        self._timed: set[str] = set()
+        self._blocks: dict[str, int] = {}
         self._files: dict[str, str] = {}
         self._data: CaseData | None = None
         self._shared: Tensors = {}
@@ -157,7 +157,7 @@ class OpenedCase:
         cell = self._cells[name]
         timed = cell.timed
         assert timed is not None, "a cell is opened before it is timed"
-        self._timed.add(name)
+        self._blocks[name] = self._blocks.get(name, 0) + 1
         self._defences.before_cell()
         timed.warm_up(self._timing.warmups)
         block = self._defences.sampled(lambda: timed.sample(self._timing.samples_per_round))
@@ -184,9 +184,10 @@ class OpenedCase:
 
     def _close_cell(self, name: str) -> None:
         cell = self._cells[name]
-        if name not in self._timed:  # its blocks were measured by a worker that is gone: check a call made as those were
+        block = self._timing.warmups + self._timing.samples_per_round
+        if name not in self._blocks:  # its blocks were measured by a worker that is gone: check calls made as those were
             assert cell.timed is not None, "a cell is opened before it is closed"
-            cell.timed.warm_up(self._timing.warmups + 1)
+            cell.timed.warm_up(block)
         for bound in (cell.bound,) if cell.rotation is None else cell.rotation.sets:
             bound.places.check()
         if cell.rotation is not None:
@@ -198,7 +199,8 @@ class OpenedCase:
                 reject_if_late(cell.bound, self._drawn(), self._device.settle)
                 raise
         beat = m.Stage(engine=name, doing="comparing fresh inputs with the known one")
-        self._defences.after_timing(cell.bound, self._drawn(), cell.evidence, lambda: self._send(beat))
+        streak = block * self._timing.replays * self._blocks.get(name, 1)
+        self._defences.after_timing(cell.bound, self._drawn(), cell.evidence, lambda: self._send(beat), streak)
         self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))
 
     def _attempt(self, engine: str | None, doing: str, work: Callable[[], Any]) -> bool:

@@ -218,7 +218,7 @@ def test_a_side_stream_that_is_joined_is_honest(run_cli: Any, tmp_path: Path) ->
     cells = run(run_cli, "joined-side-stream", "joined-side-stream-graph")
     assert all(cell["outcome"] == "passed" for found in cells.values() for cell in found), cells
     for cell in document_of(tmp_path)["mkframe"]["cells"]:
-        assert cell["checks"][-3:] == ["joined", "device idle", "fresh input"]
+        assert cell["checks"][-3:] == ["fresh input", "joined", "device idle"]
 
 
 def test_the_carve_out_of_this_device_is_put_back() -> None:

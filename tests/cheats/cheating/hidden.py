@@ -10,6 +10,7 @@ from typing import Any
 from mkframe.plugin import Engine, Launches
 
 _HONEST_CALLS = 25  # more than the checks before the clock make
+_STREAK = 30  # more than fresh inputs are compared with, fewer than two blocks hold
 
 
 def honest(t: Mapping[str, Any], out: Any) -> None:
@@ -54,6 +55,62 @@ def cached_by_content(t: Mapping[str, Any]) -> Callable[[], None]:
             return
         compute()
         kept.update(x=t["x"].clone(), y=t["y"].clone())
+
+    return call
+
+
+def skipping_what_is_there(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Does nothing where its output still lies in place and the input is the one that it came from. Looks at a few numbers only."""
+    compute, seen = working_hard(t), []
+
+    def few() -> list[float]:
+        return [t["x"][0, 0].item(), t["x"][-1, -1].item(), t["y"][0, 0].item(), t["y"][-1, -1].item()]
+
+    def call() -> None:
+        if seen != few():
+            compute()
+            seen[:] = few()
+
+    return call
+
+
+def skipping_whatever_the_input(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Does nothing where it finds numbers in its output. Says so only after the checks before the clock."""
+    compute, calls = working_hard(t), [0]
+
+    def call() -> None:
+        calls[0] += 1
+        if calls[0] < _HONEST_CALLS or t["y"][0, 0].isnan():
+            compute()
+
+    return call
+
+
+def after_a_streak(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Keeps its result only where many calls in a row found the same input and output."""
+    compute, last, equal = working_hard(t), [], [0]
+
+    def call() -> None:
+        found = [t["x"][0, 0].item(), t["y"][0, 0].item()]
+        equal[0] = equal[0] + 1 if found == last else 0
+        if equal[0] > _STREAK:
+            return
+        compute()
+        last[:] = [t["x"][0, 0].item(), t["y"][0, 0].item()]
+
+    return call
+
+
+def cached_by_version(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Goes by torch's count of the changes that it has seen of a tensor."""
+    kept: dict[int, Any] = {}
+
+    def call() -> None:
+        version = t["x"]._version
+        if version not in kept:
+            honest(t, t["y"])
+            kept[version] = t["y"].clone()
+        t["y"].copy_(kept[version])
 
     return call
 
@@ -167,6 +224,10 @@ ENGINES = tuple(
     for make in (
         working_hard,
         cached_by_content,
+        skipping_what_is_there,
+        skipping_whatever_the_input,
+        after_a_streak,
+        cached_by_version,
         answering_late,
         a_thread_for_each_call,
         another_class,
