@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
@@ -164,6 +165,7 @@ def _built_in(found: _Collector) -> Iterator[_Source]:
     package = importlib.import_module(BUILT_IN)
     for module in pkgutil.walk_packages(package.__path__, f"{BUILT_IN}."):
         yield from _imported(found, module.name.rpartition(".")[2], "built-in", module.name)
+    found.originals.watch(module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == BUILT_IN)
 
 
 def _entry_points(found: _Collector) -> Iterator[_Source]:

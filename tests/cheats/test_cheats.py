@@ -36,6 +36,10 @@ LIES = {
     "stopping-the-clock": ("rejected", "originals: mkframe.timing.cpu.perf_counter_ns is not the function"),
     "another-median": ("rejected", "originals: numpy.median is not the function"),
     "another-body": ("rejected", "originals: mkframe.check.content.suspicious is not the function"),
+    "shrinking-on-the-way": ("rejected", "originals: mkframe.run.messages.BlockDone.__init__ is not the function"),
+    "packing-its-own-way": ("rejected", "originals: mkframe.run.messages.BlockDone.__reduce_ex__ is not the function"),
+    "slowing-the-others": ("rejected", "originals: torch.mm is not the function"),
+    "slowing-the-baseline": ("rejected", "originals: mkframe_plugins.torch_engines.TorchExpression.bind is not the function"),
     "a-clock-for-the-block": ("rejected", "loop clock: the host times of a block add up to"),
 }
 HONEST = ("telling-the-truth", "working-hard")

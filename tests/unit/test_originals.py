@@ -73,6 +73,32 @@ def test_a_name_that_was_removed_comes_back(module: ModuleType) -> None:
     assert module.measure is measure
 
 
+def test_a_name_in_front_of_a_builtin_or_of_an_inherited_method_goes_away(module: ModuleType) -> None:
+    originals = Originals(modules=(module,))
+    module.sum = module.Meter.__reduce__ = other  # type: ignore[attr-defined]
+    assert originals.restore() == ("meters.sum", "meters.Meter.__reduce__")
+    assert not hasattr(module, "sum")
+    assert "__reduce__" not in vars(module.Meter)
+    assert originals.restore() == ()
+
+
+def test_submodules_and_what_python_writes_may_come_later(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    originals = Originals(modules=(module,))
+    child = ModuleType("meters.child")
+    monkeypatch.setitem(sys.modules, "meters.child", child)
+    vars(module).update(child=child, __warningregistry__={})
+    assert originals.restore() == ()
+    vars(module).update(child=ModuleType("meters.child"))
+    assert originals.restore() == ("meters.child",)
+
+
+def test_modules_can_be_watched_later(module: ModuleType) -> None:
+    originals = Originals()
+    originals.watch((module,))
+    vars(module).update(measure=other)
+    assert originals.restore() == ("meters.measure",)
+
+
 def test_an_inherited_name_is_inherited_again() -> None:
     originals = Originals(named=((Child, ("read",)),))
     Child.read = lambda self: 9  # type: ignore[method-assign]
@@ -128,18 +154,28 @@ CUDA = [
     ("mkframe.check.mutants", "survivors"),
     ("mkframe.graph.nodes", "_cluster"),
     ("mkframe.stats.rule", "_decide"),
+    ("mkframe.run.messages.BlockDone", "__init__"),
+    ("mkframe.run.messages.BlockDone", "stream_ms"),
+    ("multiprocessing.connection.Connection", "_send_bytes"),
+    ("multiprocessing.connection", "_ForkingPickler"),
+    ("builtins", "sum"),
+    ("time", "thread_time_ns"),
+    ("torch", "mm"),
+    ("torch.Tensor", "relu_"),
+    ("torch.Tensor", "__matmul__"),
+    ("torch.nn.functional", "relu"),
 ]
 
 
 @pytest.mark.parametrize(("owner_path", "name"), CUDA)
-def test_a_worker_watches_what_its_timings_use(monkeypatch: pytest.MonkeyPatch, owner_path: str, name: str) -> None:
+def test_a_worker_watches_what_its_timings_use(owner_path: str, name: str) -> None:
     import pkgutil
 
     from mkframe.run.watched import of_worker
 
     originals = of_worker()
     owner = pkgutil.resolve_name(owner_path)
-    monkeypatch.setattr(owner, name, other)
+    setattr(owner, name, other)  # an inherited name must go again, which monkeypatch cannot do twice
     (label,) = originals.restore()
     assert label.endswith(f".{name}")
     assert originals.restore() == ()

@@ -208,6 +208,45 @@ def another_body(t: Mapping[str, Any]) -> Callable[[], None]:
     return lambda: honest(t, t["y"])
 
 
+def shrinking_on_the_way(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Times are told as they are, and halved where they are packed for their way to the coordinator."""
+    block_done = sys.modules["mkframe.run.messages"].BlockDone  # type: ignore[attr-defined]
+    right = block_done.__init__
+
+    def smaller(self: Any, **found: Any) -> None:
+        right(self, **{**found, "stream_ms": found["stream_ms"] / 2})
+
+    block_done.__init__ = smaller
+    return lambda: honest(t, t["y"])
+
+
+def packing_its_own_way(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Replaces nothing, and adds what pickle looks for."""
+    block_done = sys.modules["mkframe.run.messages"].BlockDone  # type: ignore[attr-defined]
+    block_done.__reduce_ex__ = lambda self, protocol: (block_done, ())
+    return lambda: honest(t, t["y"])
+
+
+def slowing_the_others(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Its own times are true, and those of the baseline are longer than they need be."""
+    import torch
+
+    right = torch.mm
+
+    def slow(*given: Any, **named: Any) -> Any:
+        time.sleep(1e-3)
+        return right(*given, **named)
+
+    torch.mm = slow
+    return lambda: honest(t, t["y"])
+
+
+def slowing_the_baseline(t: Mapping[str, Any]) -> Callable[[], None]:
+    engines = sys.modules["mkframe_plugins.torch_engines"]
+    engines.TorchExpression.bind = lambda *given: Launches(call=lambda: time.sleep(1e-3))  # type: ignore[attr-defined]
+    return lambda: honest(t, t["y"])
+
+
 def a_clock_for_the_block(t: Mapping[str, Any]) -> Callable[[], None]:
     """Replaces the clock when it is warmed up, and puts it back once the sampler has taken it."""
     compute, timing, right = working_hard(t), sys.modules["mkframe.timing.cpu"], time.perf_counter_ns
@@ -237,6 +276,10 @@ ENGINES = tuple(
         stopping_the_clock,
         another_median,
         another_body,
+        shrinking_on_the_way,
+        packing_its_own_way,
+        slowing_the_others,
+        slowing_the_baseline,
         a_clock_for_the_block,
     )
 )
