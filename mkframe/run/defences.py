@@ -33,7 +33,7 @@ class Defences:
         """A block of a cell that is warm, between a second clock and a count of threads. Raises Rejected."""
         threads, clock = Threads(), LoopClock()
         block = sample()
-        clock.check(block)
+        clock.check(block, self._device.sampler.allowance)
         threads.check()
         return block
 

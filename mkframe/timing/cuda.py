@@ -7,7 +7,7 @@ from mkframe.model.plan import TimingPlan
 from mkframe.stats import Samples
 from mkframe.timing.events import EventClock, Held
 from mkframe.timing.protocols import Divided, Slope, longer_chain
-from mkframe.timing.sampler import Call, Readable, Subject, Timed
+from mkframe.timing.sampler import Allowance, Call, Readable, Subject, Timed
 
 _FLOOR_WARM_UPS = 20
 _MOST_CALLS = 4000
@@ -16,6 +16,8 @@ _EVICTION_OF_L2 = 4
 
 class CudaSampler:
     """Opens cells for one protocol. `l2_bytes` sizes what an eviction writes and reads."""
+
+    allowance = Allowance(outside_ms=0.2, stream_on_host=False)  # a delay kernel and an eviction are enqueued, clocks read
 
     def __init__(self, stream: torch.cuda.Stream, plan: TimingPlan, l2_bytes: int) -> None:
         self._plan = plan

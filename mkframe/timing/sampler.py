@@ -69,6 +69,15 @@ class Block:
     late: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allowance:
+    """How the loop of a sampler spends CPU time. `outside_ms`: what it may take itself for one sample, outside of the host times;
+    `stream_on_host`: its stream clock is one of the host, around the calls themselves, so that CPU time bounds that one as well."""
+
+    outside_ms: float
+    stream_on_host: bool
+
+
 class Timed(Protocol):
     """A cell that is ready to be timed. `facts` is what the protocol settled on for it (numbers of calls, say)."""
 
@@ -84,6 +93,9 @@ class Timed(Protocol):
 
 class Sampler(Protocol):
     """A timing protocol on one device."""
+
+    @property
+    def allowance(self) -> Allowance: ...
 
     def open(self, subject: Subject) -> Timed:
         """Captures and calibrates what the protocol needs for one cell."""

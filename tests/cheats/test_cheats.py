@@ -41,6 +41,7 @@ LIES = {
     "slowing-the-others": ("rejected", "originals: torch.mm is not the function"),
     "slowing-the-baseline": ("rejected", "originals: mkframe_plugins.torch_engines.TorchExpression.bind is not the function"),
     "a-clock-for-the-block": ("rejected", "loop clock: the host times of a block add up to"),
+    "rewriting-the-readings": ("rejected", "loop clock: the stream times of a block add up to"),
 }
 HONEST = ("telling-the-truth", "working-hard")
 

@@ -13,6 +13,7 @@ from mkframe.model.outcome import Rejected
 from mkframe.originals import Originals
 from mkframe.run import defences
 from mkframe.run.defences import Defences
+from mkframe.timing.cpu import CpuPerCall
 from mkframe.timing.sampler import Block
 
 LIMIT = 3
@@ -32,7 +33,7 @@ class Carveout:
 
 
 def around(carveout: Carveout | None = None) -> Defences:
-    device: Any = SimpleNamespace(carveout=carveout)
+    device: Any = SimpleNamespace(carveout=carveout, sampler=CpuPerCall())
     return Defences(device, Originals(named=((sys.modules[__name__], ("LIMIT",)),)))
 
 

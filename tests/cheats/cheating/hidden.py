@@ -258,6 +258,19 @@ def a_clock_for_the_block(t: Mapping[str, Any]) -> Callable[[], None]:
     return call
 
 
+def rewriting_the_readings(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Leaves every function alone, and reaches for the list that the sampler keeps."""
+    compute = working_hard(t)
+
+    def call() -> None:
+        compute()
+        found = sys._getframe(1).f_locals
+        if found.get("index"):
+            found["stream"][found["index"] - 1] //= 10
+
+    return call
+
+
 ENGINES = tuple(
     Hiding(make.__name__.replace("_", "-"), make)
     for make in (
@@ -281,5 +294,6 @@ ENGINES = tuple(
         slowing_the_others,
         slowing_the_baseline,
         a_clock_for_the_block,
+        rewriting_the_readings,
     )
 )
