@@ -13,6 +13,7 @@ from typing import Any
 from mkframe.conformance.messages import Beat, Broken, Ended, NotAsked, Ready, Refused, Setup
 from mkframe.conformance.requirements import Phase, Result
 from mkframe.errors import SelectionError, UsageError
+from mkframe.processes import adopt_orphans, descendants, end
 
 _PR_SET_PDEATHSIG = 1
 _LONGEST_REASON = 300
@@ -30,6 +31,7 @@ def child_main(connection: Connection, setup: Setup, phase: Phase) -> None:
                 connection.send(_answer(checks[name], subject))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass
+    end(descendants(os.getpid()))
     os._exit(0)  # an engine's threads must not keep the process alive
 
 
@@ -94,5 +96,7 @@ def _detach() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setpgid(0, 0)  # so that the parent can end what an engine has started
+    adopt_orphans()
     os.dup2(2, 1)
     faulthandler.enable()

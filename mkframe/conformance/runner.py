@@ -11,6 +11,7 @@ from mkframe.conformance.child import child_main
 from mkframe.conformance.messages import Beat, Ended, Ready, Refused, Setup
 from mkframe.conformance.requirements import Finding, Phase, Requirement, Result
 from mkframe.errors import RunError, UsageError
+from mkframe.processes import GroupLeader
 
 _START_TIMEOUT_S = 300.0
 _GRACE_S = 2.0
@@ -93,6 +94,7 @@ class _Child:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=child_main, args=(theirs, setup, phase), name=f"mkframe-conformance-{phase}")
         self._process.start()
+        self._leader = GroupLeader(self._process)
         theirs.close()
         self._doing = ""
 
@@ -120,17 +122,16 @@ class _Child:
                 return event
 
     def kill(self) -> None:
-        if self._process.is_alive():
-            self._process.kill()
-        self._process.join()
+        self._leader.kill()
         self._connection.close()
 
     def _at(self, what: str) -> str:
         return f"{self._doing}: {what}" if self._doing else what
 
     def _death(self) -> str:
-        self._process.join(_GRACE_S)
-        code = self._process.exitcode
-        if code is None:
+        if not self._leader.ended_within(_GRACE_S):
             return self._at("the process closed its connection")
+        self._leader.reap()
+        code = self._process.exitcode
+        assert code is not None, "it has been waited for"
         return self._at(f"the process was killed by {signal.Signals(-code).name}" if code < 0 else f"the process exited with code {code}")

@@ -1,25 +1,24 @@
 """The requirements on what an engine leaves behind, in a process in which it has done nothing before."""
 
 import os
-import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import torch
 
+from mkframe.check.process_state import ProcessState
 from mkframe.conformance.bench import Bench, bind
 from mkframe.conformance.messages import Broken
+from mkframe.processes import children
 
 _CALLS = 3
-_MORE_CALLS = 20
+_MORE_CALLS = 100
 _SHOWN = 80
-_OF_COMPILERS = ("TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_")  # inductor sets some of these itself when it compiles
+_LONGEST = 300
 
 
 @dataclass(kw_only=True, slots=True)
@@ -45,7 +44,7 @@ class TraceBench(Bench):
         trace = _Trace()
         warm_up_torch()
         cells = list(self.few())  # draws all data, so that none of it is taken for the engine's
-        before = _state()
+        state, threads, processes = ProcessState(), _python_threads(), children()
         with _captured_output() as output:
             for cell in cells:
                 bound = bind(cell)
@@ -62,10 +61,13 @@ class TraceBench(Bench):
             sys.stdout.flush()
             sys.stderr.flush()
             trace.printed = output()
-        for name, (requirement, value) in _state().items():
-            was = before.get(name, (requirement, None))[1]
-            if value != was:
-                trace.differences.setdefault(requirement, f"{name} was {was} and is {value}"[:300])
+        for change in state.changes():
+            trace.differences.setdefault(change.setting.kind, str(change))
+        if (now := _python_threads()) != threads:
+            trace.differences.setdefault("no threads", f"the set of Python threads was {threads} and is {now}"[:_LONGEST])
+        if left := children().items() - processes.items():
+            names = sorted(name for _, name in left)
+            trace.differences.setdefault("no children", f"it left {len(left)} child process(es): {', '.join(names)}"[:_LONGEST])
         return trace
 
 
@@ -78,52 +80,6 @@ def warm_up_torch() -> None:
     torch.mm(torch.ones(256, 256, dtype=torch.float16), torch.ones(256, 256, dtype=torch.float16))
 
 
-def _state() -> dict[str, tuple[str, Any]]:
-    """Everything that an engine must leave as it was: what it is called -> (requirement, value)."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    torch_state = {
-        "the default dtype": torch.get_default_dtype(),
-        "the default device": str(torch.get_default_device()),
-        "grad mode": torch.is_grad_enabled(),
-        "inference mode": torch.is_inference_mode_enabled(),
-        "autocast": (torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")),
-        "deterministic algorithms": (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
-        "anomaly mode": torch.is_anomaly_enabled(),
-        "the number of threads": torch.get_num_threads(),
-        "the number of interop threads": torch.get_num_interop_threads(),
-        "the precision of float32 products": torch.get_float32_matmul_precision(),
-        "TF32 in cuDNN": cudnn.allow_tf32,
-        "reduced fp16 reductions": matmul.allow_fp16_reduced_precision_reduction,
-        "reduced bf16 reductions": matmul.allow_bf16_reduced_precision_reduction,
-        "cuDNN's switches": (cudnn.enabled, cudnn.benchmark, cudnn.deterministic),
-        "flushing of denormals": float(torch.tensor([1e-310], dtype=torch.float64).mul(1.0)),
-    }
-    variables = {name: value for name, value in sorted(os.environ.items()) if not name.startswith(_OF_COMPILERS)}
-    process_state = {
-        "the current folder": os.getcwd(),
-        **{f"the handler of {number.name}": _handler(number) for number in signal.Signals},
-        **{f"the variable {name}": value for name, value in variables.items()},
-        "the number of variables": len(variables),
-        "the umask": _umask(),
-    }
-    return {
-        **{name: ("torch state", value) for name, value in torch_state.items()},
-        **{name: ("process state", value) for name, value in process_state.items()},
-        "the set of Python threads": ("no threads", sorted(thread.name for thread in threading.enumerate())),
-        "the set of child processes": ("no children", _children()),
-    }
-
-
-def _handler(number: signal.Signals) -> str:
-    return repr(signal.getsignal(number))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _native_threads() -> int:
     try:
         return len(os.listdir("/proc/self/task"))
@@ -131,18 +87,8 @@ def _native_threads() -> int:
         return threading.active_count()
 
 
-def _children() -> list[str]:
-    """Running processes whose parent is this one, by name (not those that have ended and wait to be collected)."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, rest = entry.read_text().partition("(")[2].rpartition(")")
-        except OSError:
-            continue
-        state, parent = rest.split()[:2]
-        if int(parent) == os.getpid() and state != "Z":
-            found.append(name)
-    return sorted(found)
+def _python_threads() -> list[str]:
+    return sorted(thread.name for thread in threading.enumerate())
 
 
 @contextmanager

@@ -7,9 +7,12 @@ from mkframe.check.case_data import CaseData
 from mkframe.check.cell import BoundCell, Evidence
 from mkframe.check.content import check_content
 from mkframe.check.joined import check_idle, check_joined
+from mkframe.check.process_state import NAME as STATE
+from mkframe.check.process_state import ProcessState
 from mkframe.check.threads import Threads
 from mkframe.model.outcome import Rejected
 from mkframe.originals import Originals, told_of
+from mkframe.processes import children, descendants, end
 from mkframe.run.worker_device import WorkerDevice
 from mkframe.timing.bounds import LoopClock
 from mkframe.timing.sampler import Block, Call, Readable
@@ -23,6 +26,8 @@ class Defences:
     def __init__(self, device: WorkerDevice, originals: Originals) -> None:
         self._device = device
         self._originals = originals
+        self._state = ProcessState()
+        self._children: dict[int, str | None] = dict.fromkeys(children())
 
     def before_cell(self) -> None:
         """Before an engine is bound, and before each of its blocks: no line of L2 persists from the one before."""
@@ -53,21 +58,46 @@ class Defences:
         if device.stream is not None:
             check_idle(bound.run, device.stream, evidence)
 
-    def check_left(self) -> None:
-        """What an engine must leave as it found it, for the sake of all others. Puts it back, and raises Rejected.
+    def check_left(self, engine: str | None = None) -> None:
+        """What an engine must leave as it found it, for the sake of all others. Puts it back, and raises Rejected. Processes that are
+        new here are the engine's from now on.
 
         Raises something else where it cannot be put back.
         """
-        changed = self._originals.restore()
+        for pid in children():
+            self._children.setdefault(pid, engine)
+        replaced = self._originals.restore()
+        changed = self._state.restore()
         if self._device.carveout is not None:
             self._device.carveout.check()
+        if replaced:
+            raise Rejected(f"originals: {told_of(replaced)}")
         if changed:
-            raise Rejected(f"originals: {told_of(changed)}")
+            raise Rejected(f"{STATE}: {changed[0]}; an engine must put back what it changes")
 
-    def put_back(self) -> bool:
-        """After an engine has failed: whether everything is as the next one must find it."""
+    def owns_children(self, engine: str) -> bool:
+        return engine in self._children.values() and bool(self._left_by(engine))
+
+    def check_children(self, engine: str) -> None:
+        """Once an engine is ready for the clock no process of it may run any more. Raises Rejected where one does, and ends it."""
+        for pid in children():
+            self._children.setdefault(pid, engine)
+        if left := self._left_by(engine):
+            end({pid for child in left for pid in (child, *descendants(child))})
+            raise Rejected(
+                f"children: the engine left {len(left)} process(es) running ({', '.join(sorted(left.values())[:3])}); "
+                "end them in on_ready, or at the end of a call"
+            )
+
+    def _left_by(self, engine: str) -> dict[int, str]:
+        return {pid: name for pid, name in children().items() if self._children.get(pid) == engine}
+
+    def put_back(self, engine: str | None = None) -> bool:
+        """After an engine has failed: whether everything is as the next one must find it. Its processes are ended."""
         try:
-            self.check_left()
+            self.check_left(engine)
+            if engine is not None:
+                self.check_children(engine)
         except Rejected:
             return True
         except Exception:

@@ -27,7 +27,7 @@ from mkframe.redact import storable, storable_value
 from mkframe.run import messages as m
 from mkframe.run.defences import Defences
 from mkframe.run.sources import file_sources, imported_sources
-from mkframe.run.worker_device import WorkerDevice
+from mkframe.run.worker_device import WorkerDevice, end_compile_workers
 from mkframe.text import told
 from mkframe.timing.sampler import Subject, Timed
 
@@ -78,7 +78,16 @@ class OpenedCase:
             for name, cell in list(self._cells.items()):
                 if cell.bound.launches.on_ready is not None:
                     self._attempt(name, "getting ready", cell.bound.launches.on_ready)
+            self._end_processes()
         self._send(m.CaseReady(sources=self._sources(request)))
+
+    def _end_processes(self) -> None:
+        """None of an engine may run beside a sample. Inductor's are its own affair: it starts them again when it needs them."""
+        names = [name for name in self._cells if self._defences.owns_children(name)]
+        if names:
+            end_compile_workers()
+        for name in names:
+            self._attempt(name, "getting ready", lambda name=name: self._defences.check_children(name))  # type: ignore[misc]
 
     def run_round(self, request: m.RoundRequest) -> None:
         """Times one block of each engine that is still there, in the order asked for, with clocks read around the round."""
@@ -161,6 +170,7 @@ class OpenedCase:
         self._defences.before_cell()
         timed.warm_up(self._timing.warmups)
         block = self._defences.sampled(lambda: timed.sample(self._timing.samples_per_round))
+        self._defences.check_children(name)
         cell.bound.places.check()
         cell.seal.check()  # now: the next engine would compute on what this one left
         self._send(m.BlockDone(engine=name, round=round_index, stream_ms=block.stream_ms, host_ms=block.host_ms, late=block.late))
@@ -201,6 +211,7 @@ class OpenedCase:
         beat = m.Stage(engine=name, doing="comparing fresh inputs with the known one")
         streak = block * self._timing.replays * self._blocks.get(name, 1)
         self._defences.after_timing(cell.bound, self._drawn(), cell.evidence, lambda: self._send(beat), streak)
+        self._defences.check_children(name)
         self._send(m.CellClosed(engine=name, check=cell.evidence.record(), checks=tuple(cell.evidence.checks)))
 
     def _attempt(self, engine: str | None, doing: str, work: Callable[[], Any]) -> bool:
@@ -211,7 +222,7 @@ class OpenedCase:
         self._send(m.Stage(engine=engine, doing=doing))
         try:
             work()
-            self._defences.check_left()
+            self._defences.check_left(engine)
             return True
         except BaseException as error:  # SystemExit too: an engine that exits ends its own cell
             outcome, reason = classify(error, doing)
@@ -219,7 +230,7 @@ class OpenedCase:
             evidence = Evidence() if cell is None else cell.evidence
             del cell, error
         self._send(m.CellFailed(engine=engine, outcome=outcome, reason=reason, check=evidence.record(), checks=tuple(evidence.checks)))
-        if not self._device.healthy() or not self._defences.put_back():
+        if not self._device.healthy() or not self._defences.put_back(engine):
             raise DeviceLost
         self._restore_inputs()
         self._device.release()

@@ -18,8 +18,8 @@ from mkframe import check, graph, stats, timing
 from mkframe.originals import Originals, callables_of, modules_of
 from mkframe.run import defences, opened_case, worker_device  # noqa: F401  - so that they are loaded
 
-_REPLACED_BY_TORCH = frozenset({"manual_seed"})
-"""What torch wraps itself when its compiler is imported."""
+_REPLACED_BY_TORCH = frozenset({"manual_seed", "Storage"})
+"""What torch replaces itself: when its compiler is imported, and with the default dtype, which is watched elsewhere."""
 _IN_CHECKS = (check, graph, stats, timing)
 
 

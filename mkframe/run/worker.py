@@ -15,6 +15,7 @@ from mkframe.errors import MkframeError
 from mkframe.originals import Originals
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry
+from mkframe.processes import adopt_orphans, descendants, end
 from mkframe.redact import storable
 from mkframe.run import messages as m
 
@@ -53,6 +54,8 @@ def worker_main(connection: Connection, crash: Connection, setup: m.WorkerSetup)
             _serve(connection, setup, registry, device, originals)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the coordinator is gone, and with it everybody who could want the rest
+    finally:
+        end(descendants(os.getpid()))
 
 
 def _detach() -> None:
@@ -65,6 +68,7 @@ def _detach() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setpgid(0, 0)
+    adopt_orphans()
     os.dup2(2, 1)
 
 
@@ -81,11 +85,18 @@ def _serve(connection: Connection, setup: m.WorkerSetup, registry: Registry, dev
     from mkframe.run.opened_case import DeviceLost, OpenedCase
 
     opened: OpenedCase | None = None
+    worker = os.getpid()
+
+    def send(event: m.Event) -> None:
+        if os.getpid() != worker:  # a fork of an engine that came back
+            os._exit(0)
+        connection.send(event)
+
     try:
         while True:
             match connection.recv():
                 case m.OpenCase() as request:
-                    opened = OpenedCase(connection.send, setup, registry, device, originals)
+                    opened = OpenedCase(send, setup, registry, device, originals)
                     opened.open(request)
                 case m.RoundRequest() as request:
                     assert opened is not None, "a round needs an open case"

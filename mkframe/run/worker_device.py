@@ -1,6 +1,7 @@
 """The worker's side of a device: torch on it, a stream, clocks, and the sampler of the timing protocol."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,7 +75,16 @@ class WorkerDevice:
 
 def prepare(setup: WorkerSetup) -> WorkerDevice:
     """Opens the device, spins its clock up and measures the floors. Raises DeviceError where torch cannot use it."""
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     return _prepare_cuda(setup) if setup.device_kind == "cuda" else _prepare_cpu()
+
+
+def end_compile_workers() -> None:
+    """Ends the compile processes of inductor, where it is loaded."""
+    pool = sys.modules.get("torch._inductor.async_compile")
+    if pool is not None:
+        pool.shutdown_compile_workers()
 
 
 def _prepare_cpu() -> WorkerDevice:
@@ -100,8 +110,6 @@ def _prepare_cuda(setup: WorkerSetup) -> WorkerDevice:
         raise DeviceError(f"device: torch {torch.__version__} cannot use CUDA here; install a CUDA build of torch, or set device=cpu")
     assert setup.device_uuid is not None, "the plan names CUDA devices by UUID"
     torch.cuda.set_device(0)  # CUDA_VISIBLE_DEVICES leaves exactly the one that the plan names
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     properties = torch.cuda.get_device_properties(0)
     stream = torch.cuda.Stream()
     spin_up(setup.timing.spin_up_s)

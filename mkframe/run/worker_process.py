@@ -3,16 +3,14 @@
 import multiprocessing
 import os
 import signal
-import time
-from contextlib import suppress
 from multiprocessing import resource_tracker
 
+from mkframe.processes import GroupLeader
 from mkframe.run import messages as m
 from mkframe.run.crash import where
 from mkframe.run.worker import HELD_SIGNALS, worker_main
 
 _STOP_GRACE_S = 2.0
-_POLL_S = 0.005
 _DUMP_BYTES = 65536  # what a pipe holds
 
 
@@ -34,13 +32,13 @@ class WorkerProcess:
         self._process = context.Process(
             target=worker_main, args=(theirs, crash, setup), name=f"mkframe-worker-{setup.process}", daemon=True
         )
-        self._reaped = False
         resource_tracker.ensure_running()  # here: it unblocks signals when it starts
         before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)  # until the worker has said what it does with them
         try:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._leader = GroupLeader(self._process)
         theirs.close()  # so that the end of the worker is the end of the pipe
         crash.close()
 
@@ -66,23 +64,20 @@ class WorkerProcess:
         """Asks the worker to end, and makes it."""
         try:
             self._connection.send(m.Stop())
-            self._ended_within(_STOP_GRACE_S)
+            self._leader.ended_within(_STOP_GRACE_S)
         except (BrokenPipeError, ConnectionResetError):
             pass
         self.kill()
 
     def kill(self) -> None:
-        """Ends the worker and whatever it has started: its process group, while its number cannot belong to anybody else."""
-        if not self._reaped:
-            self._process.kill()
-            self._reap()
+        """Ends the worker and whatever it has started."""
+        self._leader.kill()
 
     def _death(self) -> str:
-        if not self._ended_within(_STOP_GRACE_S):
+        if not self._leader.ended_within(_STOP_GRACE_S):
             self.kill()
             return "it closed its connection"
-        if not self._reaped:
-            self._reap()
+        self._leader.reap()
         code = self._process.exitcode
         assert code is not None, "it has been waited for"
         return f"it was killed by {signal.Signals(-code).name}{self._place()}" if code < 0 else f"it exited with code {code}"
@@ -95,29 +90,3 @@ class WorkerProcess:
         except BlockingIOError:
             return ""
         return f" in {found}" if found else ""
-
-    def _ended_within(self, seconds: float) -> bool:
-        """Whether the worker has ended, without waiting for it in the sense of wait(2). Its sentinel would not do: a process that
-        an engine has forked holds that open."""
-        deadline = time.monotonic() + seconds
-        while not self._reaped:
-            if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
-                return True
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(_POLL_S)
-        return True
-
-    def _reap(self) -> None:
-        """Waits for the worker; its children go with it. The group is ended before the leader is waited for, which keeps its
-        number taken; `is_alive` and `exitcode` would wait for it."""
-        os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, signal.SIGKILL)
-        self._process.join()
-        self._reaped = True
-
-    @property
-    def _pid(self) -> int:
-        assert self._process.pid is not None, "it was started"
-        return self._process.pid

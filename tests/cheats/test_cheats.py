@@ -120,8 +120,20 @@ CARELESS = {
     "odd-source": ("crashed", "sources() must return a tuple of file names, not int"),
     "binds-nothing": ("crashed", "bind must return Launches, not NoneType"),
     "writes-input-late": ("incorrect", "inputs intact: a timed call wrote x, which is an input"),
+    "leaves-a-process": ("rejected", "children: the engine left 2 process(es) running (sleep, sleep)"),
+    "leaves-a-fork": ("rejected", "children: the engine left 2 process(es) running (sh, sh)"),
+    "other-folder": ("rejected", "process state: the current folder was '"),
+    "other-variable": ("rejected", "process state: the variable CARELESS was None and is '1'"),
+    "deaf": ("rejected", "process state: the handler of SIGTERM was SIG_DFL and is SIG_IGN"),
+    "other-dtype": ("rejected", "process state: the default dtype was torch.float32 and is torch.float64"),
+    "one-thread": ("rejected", "process state: the number of threads was "),
+    "strict-numpy": ("rejected", "process state: numpy's treatment of errors was "),
+    "collecting": ("rejected", "process state: a call turned Python's garbage collector on"),
+    "late-fork": ("rejected", "children: the engine left 1 process(es) running (sleep)"),
+    "fork-that-returns": ("rejected", "children: the engine left 1 process(es) running (python)"),
+    "late-daemon": ("rejected", "children: the engine left 1 process(es) running (sleep)"),
 }
-SOUND = ("careful", "facts-path", "leaves-a-process", "leaves-a-fork")
+SOUND = ("careful", "facts-path")
 
 
 def test_carelessness_costs_its_own_cell_and_leaves_nothing(run_cli: Any, tmp_path: Path) -> None:

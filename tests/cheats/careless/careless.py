@@ -1,5 +1,8 @@
 """Engines that are right and careless: with what they say, what they write when the clock runs, what they leave behind."""
 
+import gc
+import os
+import signal
 import subprocess
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +10,7 @@ from typing import Any
 from mkframe.plugin import Engine, Launches
 
 SLEEP_S = "98765.4321"
+LATE = 30  # with the first timed block
 
 
 class Careful(Engine):
@@ -138,7 +142,80 @@ class LeavesAFork(Careful):
         return super().call(t)
 
 
-ENGINES = tuple(
+class Untidy(Careful):
+    """Changes what belongs to the process, at the clock, and leaves it so."""
+
+    def __init__(self, name: str, change: Any) -> None:
+        self.id = name
+        self._change = change
+
+    def call(self, t: Mapping[str, Any]) -> Any:
+        right, calls = super().call(t), [0]
+
+        def run() -> None:
+            right()
+            calls[0] += 1
+            if calls[0] == LATE:
+                self._change()
+
+        return run
+
+
+def other_folder() -> None:
+    os.chdir("/")
+
+
+def other_variable() -> None:
+    os.environ["CARELESS"] = "1"
+
+
+def deaf() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def other_dtype() -> None:
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+
+
+def one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(torch.get_num_threads() + 1)
+
+
+def strict_numpy() -> None:
+    import numpy as np
+
+    np.seterr(all="raise")
+
+
+def collecting() -> None:
+    gc.enable()
+
+
+def late_fork() -> None:
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", SLEEP_S])
+
+
+def late_daemon() -> None:
+    """In a session of its own, and its parent is gone."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execvp("sleep", ["sleep", SLEEP_S])
+        os._exit(0)
+
+
+def fork_that_returns() -> None:
+    os.fork()
+
+
+UNTIDY = (other_folder, other_variable, deaf, other_dtype, one_thread, strict_numpy, collecting, late_fork, late_daemon)
+
+ENGINES = tuple(Untidy(change.__name__.replace("_", "-"), change) for change in (*UNTIDY, fork_that_returns)) + tuple(
     kind()
     for kind in (
         Careful,
