@@ -126,7 +126,7 @@ CARELESS = {
     "other-variable": ("rejected", "process state: the variable CARELESS was None and is '1'"),
     "deaf": ("rejected", "process state: the handler of SIGTERM was SIG_DFL and is SIG_IGN"),
     "other-dtype": ("rejected", "process state: the default dtype was torch.float32 and is torch.float64"),
-    "one-thread": ("rejected", "process state: the number of threads was "),
+    "flushing": ("rejected", "process state: flushing of denormals was False and is True"),
     "strict-numpy": ("rejected", "process state: numpy's treatment of errors was "),
     "collecting": ("rejected", "process state: a call turned Python's garbage collector on"),
     "late-fork": ("rejected", "children: the engine left 1 process(es) running (sleep)"),

@@ -1,5 +1,9 @@
 """What stands around an engine's steps in a worker, with a device that is scripted."""
 
+import gc
+import os
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,7 +18,7 @@ from mkframe.originals import Originals
 from mkframe.run import defences
 from mkframe.run.defences import Defences
 from mkframe.timing.cpu import CpuPerCall
-from mkframe.timing.sampler import Block
+from mkframe.timing.sampler import Block, Subject
 
 LIMIT = 3
 
@@ -105,3 +109,35 @@ def test_slow_calls_show_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
         now[0] = second
         both()
     assert signs == ["call", "beat", "call", "call", "beat", "call"]
+
+
+def test_the_state_of_the_process_is_put_back_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THERE", "before")
+    found = around()
+    os.environ["THERE"] = "after"
+    with pytest.raises(Rejected, match=r"^process state: the variable THERE was 'before' and is 'after'; an engine must put back"):
+        found.check_left("cell")
+    assert os.environ["THERE"] == "before"
+    found.check_left("cell")
+
+
+def test_a_process_is_the_engine_s_that_was_there_when_it_appeared() -> None:
+    with subprocess.Popen(["sleep", "600"]) as older:
+        found = around()
+        found.check_left("first")
+        with subprocess.Popen(["sleep", "600"]) as child:
+            found.check_left("second")
+            found.check_children("first")
+            assert (found.owns_children("first"), found.owns_children("second")) == (False, True)
+            with pytest.raises(Rejected, match=r"^children: the engine left 1 process\(es\) running \(sleep\)"):
+                found.check_children("second")
+            assert child.wait() == -signal.SIGKILL
+        assert not found.owns_children("second")
+        assert older.poll() is None, "it was there before any engine"
+        older.kill()
+
+
+def test_a_call_must_not_turn_the_collector_on() -> None:
+    with pytest.raises(Rejected, match="turned Python's garbage collector on"):
+        around().sampled(lambda: CpuPerCall().open(Subject(run=gc.enable)).sample(2))
+    assert gc.isenabled()

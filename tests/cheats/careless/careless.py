@@ -179,10 +179,10 @@ def other_dtype() -> None:
     torch.set_default_dtype(torch.float64)
 
 
-def one_thread() -> None:
+def flushing() -> None:
     import torch
 
-    torch.set_num_threads(torch.get_num_threads() + 1)
+    torch.set_flush_denormal(True)
 
 
 def strict_numpy() -> None:
@@ -213,7 +213,7 @@ def fork_that_returns() -> None:
     os.fork()
 
 
-UNTIDY = (other_folder, other_variable, deaf, other_dtype, one_thread, strict_numpy, collecting, late_fork, late_daemon)
+UNTIDY = (other_folder, other_variable, deaf, other_dtype, flushing, strict_numpy, collecting, late_fork, late_daemon)
 
 ENGINES = tuple(Untidy(change.__name__.replace("_", "-"), change) for change in (*UNTIDY, fork_that_returns)) + tuple(
     kind()

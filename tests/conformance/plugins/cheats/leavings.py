@@ -9,6 +9,8 @@ import time
 
 from mkframe.plugin import Engine, Launches
 
+_calls = []
+
 
 class Leaving(Engine):
     """`leave` runs when it is bound, `each` at every call."""
@@ -37,7 +39,26 @@ def thread():
 
 
 def process():
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(98765.5)"])
+
+
+def late_process():
+    """With the thirtieth call of a process."""
+    _calls.append(1)
+    if len(_calls) == 30:
+        process()
+
+
+def daemon():
+    """In a session of its own, and its parent is gone."""
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(98765.5)'], start_new_session=True)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def numpy_switch():
+    import numpy as np
+
+    np.seterr(under="raise")
 
 
 def torch_threads():
@@ -85,6 +106,9 @@ ENGINES = (
     Leaving("leaving-a-thread", thread),
     Leaving("leaving-threads-at-every-call", each=thread),
     Leaving("leaving-a-process", process),
+    Leaving("leaving-a-process-late", each=late_process),
+    Leaving("leaving-a-daemon", daemon),
+    Leaving("leaving-a-numpy-switch", numpy_switch),
     Leaving("leaving-torch-threads", torch_threads),
     Leaving("leaving-grad-mode", grad_mode),
     Leaving("leaving-tf32", tf32),
