@@ -6,9 +6,9 @@ import json
 import pkgutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -84,12 +84,36 @@ class _Owner:
         return _is_dunder(name) or sys.modules.get(f"{self.owner.__name__}.{name}", _ABSENT) is value
 
 
+@dataclass(frozen=True, slots=True)
+class _Reducers:
+    """A table from which pickle takes how a type is packed: nobody may say it for a type that figures travel in."""
+
+    label: str
+    table: MutableMapping[Any, Any]
+    was: Mapping[Any, Any]
+
+    def restore(self) -> list[str]:
+        changed = [kind for kind in {**self.table, **self.was} if self.table.get(kind) is not self.was.get(kind) and _carries_figures(kind)]
+        for kind in changed:
+            if kind in self.was:
+                self.table[kind] = self.was[kind]
+            else:
+                del self.table[kind]
+        return [f"{self.label}[{kind.__qualname__}]" for kind in changed]
+
+
 class Originals:
     """What stands under watched names when it is made. `named`: single names; `modules`: everything that a module binds, and the
-    attributes of the classes that it defines; nothing may be added to these."""
+    attributes of the classes that it defines; nothing may be added to these; `reducers`: tables of pickle, by name."""
 
-    def __init__(self, named: Iterable[Names] = (), modules: Iterable[ModuleType] = ()) -> None:
+    def __init__(
+        self,
+        named: Iterable[Names] = (),
+        modules: Iterable[ModuleType] = (),
+        reducers: Mapping[str, MutableMapping[Any, Any]] = MappingProxyType({}),
+    ) -> None:
         self._owners = [_opened(owner, names) for owner, names in named]
+        self._reducers = tuple(_Reducers(label, table, dict(table)) for label, table in reducers.items())
         self.watch(modules)
 
     def watch(self, modules: Iterable[ModuleType]) -> None:
@@ -102,7 +126,7 @@ class Originals:
         changed = [place for owner in self._owners for place in owner.changed()]
         for place in changed:
             place.put_back()
-        return tuple(place.label for place in changed)
+        return tuple(place.label for place in changed) + tuple(label for table in self._reducers for label in table.restore())
 
 
 def told_of(changed: tuple[str, ...]) -> str:
@@ -161,6 +185,11 @@ def _place(owner: Any, name: str) -> _Place:
 
 def _own_classes(module: ModuleType) -> list[type]:
     return [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
+
+
+def _carries_figures(kind: Any) -> bool:
+    """Types of mkframe and numpy: pickle asks no table for plain numbers, and libraries say for their own types how they are packed."""
+    return str(getattr(kind, "__module__", "")).partition(".")[0] in ("mkframe", "numpy")
 
 
 def _is_dunder(name: str) -> bool:

@@ -2,11 +2,13 @@
 the operators of torch that engines and baselines compute with."""
 
 import builtins
+import copyreg
 import gc
 import multiprocessing.connection
 import multiprocessing.reduction
 import sys
 import time
+from multiprocessing.reduction import ForkingPickler
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +39,10 @@ def of_worker() -> Originals:
             (torch.cuda.CUDAGraph, ("replay", "capture_begin", "capture_end")),
         ),
         modules=(*_of_the_framework(), multiprocessing.connection, multiprocessing.reduction),
+        reducers={
+            "copyreg.dispatch_table": copyreg.dispatch_table,
+            "multiprocessing.reduction.ForkingPickler": ForkingPickler._extra_reducers,  # type: ignore[attr-defined]
+        },
     )
 
 

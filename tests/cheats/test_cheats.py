@@ -38,6 +38,7 @@ LIES = {
     "another-body": ("rejected", "originals: mkframe.check.content.suspicious is not the function"),
     "shrinking-on-the-way": ("rejected", "originals: mkframe.run.messages.BlockDone.__init__ is not the function"),
     "packing-its-own-way": ("rejected", "originals: mkframe.run.messages.BlockDone.__reduce_ex__ is not the function"),
+    "packing-arrays-its-own-way": ("rejected", "originals: copyreg.dispatch_table[ndarray] is not the function"),
     "slowing-the-others": ("rejected", "originals: torch.mm is not the function"),
     "slowing-the-baseline": ("rejected", "originals: mkframe_plugins.torch_engines.TorchExpression.bind is not the function"),
     "a-clock-for-the-block": ("rejected", "loop clock: the host times of a block add up to"),

@@ -202,6 +202,7 @@ def test_a_graph_is_read_back_and_has_a_launch_twin(run_cli: Any, tmp_path: Path
         ("side-stream-of-its-own", "joined: the output is not there when a call has ended"),
         ("working-ahead", "device idle: the device works"),
         ("cached-by-content", "fresh input: a call takes"),
+        ("skipping-what-is-there", "fresh input: a call takes"),
         ("carve-out-left", "persisting L2: the engine left"),
         ("another-elapsed-time", "originals: torch.cuda.streams.Event.elapsed_time is not the function"),
     ],

@@ -4,6 +4,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mkframe.originals import Originals, of_host, told_of
@@ -90,6 +91,21 @@ def test_submodules_and_what_python_writes_may_come_later(module: ModuleType, mo
     assert originals.restore() == ()
     vars(module).update(child=ModuleType("meters.child"))
     assert originals.restore() == ("meters.child",)
+
+
+class Foreign:
+    """Its module is that of these tests: nobody's figures are of this type."""
+
+
+def test_how_figures_are_packed_is_nobody_s_to_say() -> None:
+    table: dict[Any, Any] = {np.float64: measure}
+    originals = Originals(reducers={"copyreg.dispatch_table": table})
+    table.update({Foreign: other, np.ndarray: other, np.float64: other})
+    assert sorted(originals.restore()) == ["copyreg.dispatch_table[float64]", "copyreg.dispatch_table[ndarray]"]
+    assert table == {Foreign: other, np.float64: measure}
+    del table[np.float64]
+    assert originals.restore() == ("copyreg.dispatch_table[float64]",)
+    assert table[np.float64] is measure
 
 
 def test_modules_can_be_watched_later(module: ModuleType) -> None:

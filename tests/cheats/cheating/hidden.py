@@ -1,5 +1,6 @@
 """Engines whose outputs are right and whose times are not theirs: by a cache, a thread, tensors or clocks of their own."""
 
+import copyreg
 import queue
 import sys
 import threading
@@ -227,6 +228,14 @@ def packing_its_own_way(t: Mapping[str, Any]) -> Callable[[], None]:
     return lambda: honest(t, t["y"])
 
 
+def packing_arrays_its_own_way(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Tells pickle another way to pack an array."""
+    import numpy as np
+
+    copyreg.pickle(np.ndarray, lambda array: (np.array, ([value / 2 for value in array.tolist()],)))
+    return lambda: honest(t, t["y"])
+
+
 def slowing_the_others(t: Mapping[str, Any]) -> Callable[[], None]:
     """Its own times are true, and those of the baseline are longer than they need be."""
     import torch
@@ -291,6 +300,7 @@ ENGINES = tuple(
         another_body,
         shrinking_on_the_way,
         packing_its_own_way,
+        packing_arrays_its_own_way,
         slowing_the_others,
         slowing_the_baseline,
         a_clock_for_the_block,

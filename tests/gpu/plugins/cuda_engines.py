@@ -246,6 +246,24 @@ def cached_by_content(t: Mapping[str, Any]) -> Callable[[], None]:
     return call
 
 
+def skipping_what_is_there(t: Mapping[str, Any]) -> Callable[[], None]:
+    """Does nothing where its output still lies in place and the input is the one that it came from."""
+    kept: list[float] = []
+
+    def few() -> list[float]:
+        return [t["x"][0, 0].item(), t["x"][-1, -1].item(), t["y"][0, 0].item(), t["y"][-1, -1].item()]
+
+    def call() -> None:
+        if not capturing() and kept and kept == few():
+            return
+        for _ in range(50):
+            compute(t, t["y"])
+        if not capturing():
+            kept[:] = few()
+
+    return call
+
+
 def carve_out_left(t: Mapping[str, Any]) -> Callable[[], None]:
     from cuda.bindings import driver
 
@@ -281,6 +299,7 @@ ENGINES = (
             side_stream_of_its_own,
             working_ahead,
             cached_by_content,
+            skipping_what_is_there,
             carve_out_left,
             another_elapsed_time,
         )
