@@ -48,6 +48,15 @@ def test_the_rule(known: float, fresh: float, step: float | None, expected: bool
     assert content.suspicious(known + wobble, fresh + wobble, step) is expected
 
 
+def test_a_slow_phase_with_a_fast_call_decides_nothing() -> None:
+    """A call that must compute is never as fast as one that need not: a single fast one shows that the machine was slow."""
+    wobble = np.linspace(-0.1, 0.1, 20)
+    fresh = 1000.0 + wobble
+    assert content.suspicious(10.0 + wobble, fresh, None)
+    fresh[7] = 10.0
+    assert not content.suspicious(10.0 + wobble, fresh, None)
+
+
 def test_wide_intervals_decide_nothing() -> None:
     wobble = np.linspace(-8.0, 8.0, 20)
     assert not content.suspicious(10.0 + wobble, 12.0 + wobble, None)
