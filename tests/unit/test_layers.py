@@ -8,7 +8,21 @@ from pathlib import Path
 import pytest
 
 LAYERS = {
-    0: ("", "errors", "canonical", "originals", "stats", "peaks", "energy_budget", "stamp", "_stamp", "text", "redact", "model", "processes"),
+    0: (
+        "",
+        "errors",
+        "canonical",
+        "originals",
+        "stats",
+        "peaks",
+        "energy_budget",
+        "stamp",
+        "_stamp",
+        "text",
+        "redact",
+        "model",
+        "processes",
+    ),
     1: ("validate", "plugin"),
     2: ("config", "plan"),
     3: ("timing", "graph", "check", "energy", "probe"),
