@@ -104,10 +104,13 @@ class _RunCommand:
             ledger = new_ledger(plan)
             journal = Journal(folder)
             journal.begin(head_of(ledger))
-            return self._run(ledger, journal, folder, job.targets)
+            result = self._run(ledger, journal, folder, job.targets)
         except (MkframeError, KeyboardInterrupt):
             _give_back(folder)
             raise
+        if result.report is None:
+            _give_back(folder)
+        return result
 
     def resume(self, folder: Path, plugin_paths: Sequence[str]) -> int:
         """Goes on with the run in `folder`, and writes its report."""
@@ -118,8 +121,18 @@ class _RunCommand:
         return result.exit_code
 
     def _run(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...]) -> JobResult:
-        """Measures what is missing, then writes and shows the report."""
-        with journal, Signals() as signals:
+        """Measures what is missing, then writes and shows the report. Whatever else goes wrong once somebody has asked for the end,
+        the result says so: no other job may begin."""
+        signals = Signals()
+        try:
+            return self._measured(ledger, journal, folder, targets, signals)
+        except MkframeError as error:
+            if not signals.heard:
+                raise
+            return JobResult(exit_code=error.exit_code, error=str(error), interrupted=True)
+
+    def _measured(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...], signals: Signals) -> JobResult:
+        with journal, signals:
             with device_lock(ledger.plan.device, ledger.plan.wait_s, self.tell):
                 run_plan(ledger, journal, self._progress(ledger.plan), signals)
             if not ledger.hellos:
@@ -142,7 +155,7 @@ class _RunCommand:
         except OSError as error:
             silence_stdout()
             print(f"mkframe: cannot write to standard output: {error.strerror}; the report is {_relative(written.path)}", file=sys.stderr)
-        return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=ledger.interrupted)
+        return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=signals.heard)
 
     def _progress(self, plan: RunPlan) -> Progress:
         """With an estimate of the time only where somebody can see it."""

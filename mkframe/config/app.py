@@ -155,7 +155,7 @@ def _sweep(
         _complain(f"job {end.number} ({' '.join(end.overrides)}) failed: {reason}")
     if len(ended) < len(ready):
         _complain(f"{len(ready) - len(ended)} of {len(ready)} jobs were not started")
-    return 1 if failed else 0
+    return 1 if failed or len(ended) < len(ready) else 0
 
 
 def _run_job(number: int, item: _Prepared[Plan], root: Path, job: Callable[[Plan, Path], JobResult]) -> SweepJob:

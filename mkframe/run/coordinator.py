@@ -43,7 +43,6 @@ def run_plan(ledger: Ledger, journal: Journal, observer: Observer, signals: Sign
         coordinator.run()
     except Interrupted as interrupt:
         ledger.stopped = str(interrupt)
-        ledger.interrupted = True
     except UnreadableError as error:
         ledger.stopped = str(error)
     finally:

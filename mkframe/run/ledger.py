@@ -71,7 +71,7 @@ class Ledger:
     """All cells of a plan, the clocks of its rounds, and what the workers said of the device.
 
     `source` is the commit that runs, `sources` the SHA-256 of every file of it that took part; `hellos` by worker serial;
-    `stopped` tells why a run ended early, `interrupted` whether somebody asked for it.
+    `stopped` tells why a run ended early.
     """
 
     def __init__(self, plan: RunPlan, source: Source, sources: Mapping[str, str]) -> None:
@@ -89,7 +89,6 @@ class Ledger:
         self._judged: tuple[int, dict[RoundKey, str]] = (0, {})
         self.hellos: dict[int, m.Hello] = {}
         self.stopped: str | None = None
-        self.interrupted = False
 
     def apply(self, entry: Entry) -> None:
         """Takes over one event. Raises KeyError for a cell that is not in the plan."""

@@ -31,13 +31,18 @@ class Signals:
         self._interruptible = False
 
     def __enter__(self) -> "Signals":
-        heard = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
-        self._before = {number: signal.signal(number, self._note) for number in heard}
+        minded = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._note) for number in minded}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    @property
+    def heard(self) -> bool:
+        """Whether somebody wants the end, also where nothing has been raised for it yet."""
+        return self._first is not None
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -275,6 +275,24 @@ def test_an_early_interrupt_is_one_line(tmp_path: Path, delay_s: float) -> None:
         assert (folder / "report.json").is_file()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_job_that_is_interrupted_before_its_worker_is_ready_ends_the_sweep(tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "mkframe", "-m", "engine=torch-cublas,conventional,persistent", *SHORT, "out=sweep"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        journal = _wait_for(tmp_path, "sweep/*/journal.jsonl", process)
+        while not journal.read_text().endswith("\n") and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert "Traceback" not in errors
+    assert "2 of 3 jobs were not started" in errors
+    (job,) = json.loads((tmp_path / "sweep/index.json").read_text())["jobs"]
+    assert (job["number"], job["exit_code"], job["report"]) == (0, 1, None)
+    assert "ended before anything was measured" in job["error"]
+    assert sorted(path.name for path in (tmp_path / "sweep").iterdir()) == ["index.json"]
+
+
 def test_a_second_signal_does_not_cost_the_report(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkframe", *CUBLAS, "timing.rounds=2000", "timing.processes=1", "timing.samples_per_round=200"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -262,6 +262,13 @@ def test_an_interrupted_sweep_still_writes_its_index(session: Session) -> None:
     assert len(jobs) == 1
 
 
+def test_a_sweep_whose_last_started_job_came_through_is_no_success_when_others_were_not_started(session: Session) -> None:
+    session.results = [JobResult(exit_code=0, interrupted=True)]
+    assert session.run("-m", "timing.rounds=3,4") == 1
+    ((_, jobs),) = session.swept
+    assert len(jobs) == 1
+
+
 def test_who_waits_is_told_what_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "WAIT_S", 0.0)
     told: list[str] = []
