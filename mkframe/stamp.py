@@ -14,7 +14,7 @@ DIRTY_VARIABLE = "MKFRAME_SOURCE_DIRTY"
 
 _HERE = Path(__file__).resolve()
 _GIT_SECONDS = 10.0
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+COMMIT = re.compile(r"[0-9a-f]{40}")
 _OUR_PROJECT = re.compile(r'^name\s*=\s*"mkframe"\s*$', re.MULTILINE)
 
 
@@ -55,7 +55,7 @@ def _checkout(module: Path) -> Source | None:
         return None
     tracked = _git(root, "ls-files", "--", module.relative_to(root).as_posix())
     commit = (_git(root, "rev-parse", "--verify", "HEAD") or "").strip()
-    if not tracked or not _COMMIT.fullmatch(commit):
+    if not tracked or not COMMIT.fullmatch(commit):
         return None
     changes = _git(root, "status", "--porcelain", "--untracked-files=normal")
     return Source(commit=commit, dirty=None if changes is None else bool(changes.strip()))
@@ -65,7 +65,7 @@ def _variables() -> Source | None:
     commit, dirty = os.environ.get(COMMIT_VARIABLE, ""), os.environ.get(DIRTY_VARIABLE, "")
     if not commit:
         return None
-    if not _COMMIT.fullmatch(commit):
+    if not COMMIT.fullmatch(commit):
         raise UsageError(f"{COMMIT_VARIABLE}={commit!r} is not a commit: give 40 lower-case hex digits or leave it unset")
     if dirty not in ("", "0", "1"):
         raise UsageError(f"{DIRTY_VARIABLE}={dirty!r}: give 0 (as committed) or 1 (changed), or leave it unset")

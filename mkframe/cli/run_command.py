@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mkframe import canonical
@@ -103,7 +103,7 @@ class _RunCommand:
                 raise _nothing_to_report((cell.engine.id, cell.unsupported) for _, cell in plan.cells())
             ledger = new_ledger(plan)
             journal = Journal(folder)
-            journal.begin(head_of(ledger))
+            journal.begin(asdict(head_of(ledger)))
             result = self._run(ledger, journal, folder, job.targets)
         except (MkframeError, KeyboardInterrupt):
             _give_back(folder)

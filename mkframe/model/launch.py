@@ -1,8 +1,6 @@
 """A kernel launch as a captured graph holds it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,9 +18,3 @@ class LaunchRecord:
     programmatic: bool
     registers: int
     local_bytes: int
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "LaunchRecord":
-        """From plain JSON types. Raises TypeError for other fields."""
-        values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
-        return cls(**values)

@@ -4,7 +4,6 @@ Its unit is the block: case x process x round x engine. The run folder's lock is
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -16,9 +15,12 @@ from typing import Any
 from mkframe import canonical
 from mkframe.errors import UnreadableError
 from mkframe.run.journal_codec import JOURNALLED, Entry, decode, encode
+from mkframe.validate.parser import parse
 
 NAME = "journal.jsonl"
 FORMAT = "journal/1"
+FIRST_ENTRY = 2
+"""The line of the first entry; line 1 is the head."""
 
 
 class Journal:
@@ -69,21 +71,24 @@ class Journal:
             os.ftruncate(self._descriptor, len(data) - len(torn))
         if not whole:
             raise UnreadableError(f"{self._path} is empty: nothing was measured there; start the run again")
-        head, *lines = list(self._documents(whole))
-        if head.get("format") != FORMAT:
-            raise UnreadableError(f"{self._path} does not begin as a journal of this version ({FORMAT}); it cannot be resumed")
-        entries = tuple(decode(line, f"{self._path}, line {number}") for number, line in enumerate(lines, start=2))
+        head, *lines = self._documents(whole)
+        if head.pop("format", None) != FORMAT:
+            raise UnreadableError(f"{self.line(1)}: it does not begin as a journal of this version ({FORMAT}) and cannot be resumed")
+        entries = tuple(decode(line, self.line(number)) for number, line in enumerate(lines, start=FIRST_ENTRY))
         return Recorded(head=head, entries=entries)
+
+    def line(self, number: int) -> str:
+        """Names a line in a message; lines count from 1."""
+        return f"{self._path}, line {number}"
 
     def _documents(self, data: bytes) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(data.split(b"\n"), start=1):
-            try:
-                document = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise UnreadableError(f"{self._path}, line {number} is not JSON; the run cannot be resumed") from error
-            if not isinstance(document, dict):
-                raise UnreadableError(f"{self._path}, line {number} is no object; the run cannot be resumed")
-            yield document
+            parsed = parse(line)
+            if parsed.faults:
+                raise UnreadableError(f"{self.line(number)} is not JSON ({parsed.faults[0].message}); the run cannot be resumed")
+            if not isinstance(parsed.document, dict):
+                raise UnreadableError(f"{self.line(number)} is no object; the run cannot be resumed")
+            yield parsed.document
 
     def _append(self, document: dict[str, Any]) -> None:
         data = memoryview(canonical.line(document).encode())
@@ -102,7 +107,7 @@ class Journal:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recorded:
-    """A journal as it was read: its first line, and its events in order."""
+    """A journal as it was read: its first line without the format, and its events in order, from line FIRST_ENTRY on."""
 
     head: Mapping[str, Any]
     entries: tuple[Entry, ...]

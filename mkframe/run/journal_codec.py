@@ -1,17 +1,16 @@
 """Events as JSON and back: what the journal holds is what the ledger was told, field by field."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from mkframe.errors import UnreadableError
-from mkframe.model.device import ClockReading
-from mkframe.model.launch import LaunchRecord
 from mkframe.model.outcome import Outcome
-from mkframe.model.report import CheckRecord
 from mkframe.run import messages as m
+from mkframe.run.journal_values import Misfit, check_digests, record_as, value_as
+from mkframe.validate.finding import shown
 
 JOURNALLED: Mapping[str, type[m.Event]] = {
     kind.__name__: kind for kind in (m.Hello, m.CellReady, m.CellClosed, m.CellFailed, m.CaseReady, m.BlockDone, m.TwinDone, m.RoundDone)
@@ -38,19 +37,38 @@ def encode(entry: Entry) -> dict[str, Any]:
 
 
 def decode(document: Mapping[str, Any], where: str) -> Entry:
-    """Raises UnreadableError, naming `where`, for what `encode` does not write."""
+    """Raises UnreadableError, naming `where`, for what `encode` does not write: another type, a number out of range, a field too many."""
     try:
-        kind = JOURNALLED[document["event"]]
-        values = {item.name: _DECODERS.get(item.name, _as_it_is)(document[item.name]) for item in fields(kind)}
+        name = document.get("event")
+        if not isinstance(name, str) or name not in JOURNALLED:
+            raise Misfit(f"event must be one of {', '.join(JOURNALLED)}, not {shown(name)}")
+        placed = {key: document.get(key) for key in ("worker", "process", "set", "case")}
+        event = record_as(JOURNALLED[name], {key: value for key, value in document.items() if key != "event" and key not in placed}, name)
+        _check_whole(event)
         return Entry(
-            worker=_count(document["worker"]),
-            process=_count(document["process"]),
-            set=document["set"],
-            case=document["case"],
-            event=kind(**values),
+            worker=value_as(int, placed["worker"], "worker"),
+            process=value_as(int, placed["process"], "process"),
+            set=None if placed["set"] is None else value_as(str, placed["set"], "set"),
+            case=None if placed["case"] is None else value_as(int, placed["case"], "case"),
+            event=event,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnreadableError(f"{where} is no entry of a journal ({type(error).__name__}: {error}); the run cannot be resumed") from error
+    except Misfit as error:
+        raise UnreadableError(f"{where} is no entry of a journal ({error}); the run cannot be resumed") from error
+
+
+def _check_whole(event: m.Event) -> None:
+    """What the fields of one event must be to one another. Raises Misfit."""
+    match event:
+        case m.Hello() if not event.floors or not all(samples.size for samples in event.floors.values()):
+            raise Misfit("floors must hold samples")
+        case m.CaseReady():
+            check_digests(event.sources, "sources")
+        case m.BlockDone() if len(event.stream_ms) != len(event.host_ms):
+            raise Misfit(f"stream_ms and host_ms differ in length: {len(event.stream_ms)} and {len(event.host_ms)}")
+        case m.BlockDone() if event.late is not None and event.late > len(event.stream_ms):
+            raise Misfit(f"late must be at most {len(event.stream_ms)}, not {shown(event.late)}")
+        case m.TwinDone() if bool(event.stream_ms.size) == (event.reason is not None):
+            raise Misfit("a launch twin has either samples or a reason")
 
 
 def _plain(value: Any) -> Any:
@@ -65,36 +83,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Outcome) else value
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} is no count")
-    return value
-
-
-def _samples(value: Any) -> Any:
-    return np.array(value, dtype=np.float64)
-
-
-def _optional(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else make(value)
-
-
-_DECODERS: Mapping[str, Callable[[Any], Any]] = {
-    "stream_ms": _samples,
-    "host_ms": _samples,
-    "floors": lambda value: {(name, clock): _samples(samples) for name, clock, samples in value},
-    "outcome": Outcome,
-    "check": _optional(lambda value: CheckRecord(**value)),
-    "checks": tuple,
-    "nodes": _optional(tuple),
-    "kernels": _optional(lambda value: tuple(LaunchRecord.of(item) for item in value)),
-    "before": lambda value: ClockReading(**value),
-    "after": lambda value: ClockReading(**value),
-    "round": _count,
-}

@@ -30,6 +30,7 @@ from mkframe.run.sources import file_sources, imported_sources
 from mkframe.run.worker_device import WorkerDevice, end_compile_workers
 from mkframe.text import told
 from mkframe.timing.sampler import Subject, Timed
+from mkframe.validate.values import value_faults
 
 _CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
 _LONGEST_REASON = 500
@@ -277,6 +278,9 @@ def _facts(cell: _Cell) -> dict[str, Any]:
     if cell.rotation is not None:
         facts |= {"sets": len(cell.rotation.sets), "edges": cell.rotation.edges}
     stored: dict[str, Any] = storable_value(facts)
+    faults = value_faults(stored)
+    if faults:  # the journal and the report could not be read again
+        raise TypeError(f"Launches.facts must hold what JSON has: {faults[0].message}")
     return stored
 
 

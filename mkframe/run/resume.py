@@ -10,14 +10,18 @@ from mkframe.config.load import from_public
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import DeviceError, MkframeError, UnreadableError, UsageError
 from mkframe.model.device import Device
-from mkframe.model.plan import RunPlan
 from mkframe.plan.build import build_plan
 from mkframe.plan.devices import resolve
 from mkframe.plugin.registry import Registry
-from mkframe.run.journal import NAME, Journal
+from mkframe.run.journal import FIRST_ENTRY, NAME, Journal
+from mkframe.run.journal_values import Misfit, check_digests, record_as
 from mkframe.run.ledger import Ledger
+from mkframe.run.replay import Replay
 from mkframe.run.sources import imported_sources
-from mkframe.stamp import Source
+from mkframe.stamp import COMMIT, Source
+from mkframe.validate.finding import shown
+
+_HAS_UUID = {"cpu": False, "cuda": True}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,18 +32,42 @@ class Resumed:
     journal: Journal
 
 
-def head_of(ledger: Ledger) -> dict[str, Any]:
-    """The first line of a journal: what a resumed run must find unchanged, and nothing that names this machine."""
-    plan = ledger.plan
-    return {
-        "mkframe": __version__,
-        "config": dict(plan.config),
-        "config_sha256": canonical.digest(dict(plan.config)),
-        "device": {"kind": plan.device.kind, "name": plan.device.name, "uuid": plan.device.uuid},
-        "source_commit": ledger.source.commit,
-        "source_dirty": ledger.source.dirty,
-        "source_sha256": dict(ledger.sources),
-    }
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadDevice:
+    """The device of a run: `uuid` on a GPU alone."""
+
+    kind: str
+    name: str
+    uuid: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """The first line of a journal, without its format: what a resumed run must find unchanged, and nothing that names this machine.
+
+    `mkframe`: its version. `config_sha256`: of `config`. `source_sha256`: of every file of the framework that took part, by name.
+    """
+
+    mkframe: str
+    config: Mapping[str, Any]
+    config_sha256: str
+    device: HeadDevice
+    source_commit: str | None
+    source_dirty: bool | None
+    source_sha256: Mapping[str, str]
+
+
+def head_of(ledger: Ledger) -> Head:
+    plan, source = ledger.plan, ledger.source
+    return Head(
+        mkframe=__version__,
+        config=dict(plan.config),
+        config_sha256=canonical.digest(dict(plan.config)),
+        device=HeadDevice(kind=plan.device.kind, name=plan.device.name, uuid=plan.device.uuid),
+        source_commit=source.commit,
+        source_dirty=source.dirty,
+        source_sha256=dict(ledger.sources),
+    )
 
 
 def resume(folder: Path, registry: Registry, plugin_paths: Sequence[str]) -> Resumed:
@@ -53,42 +81,53 @@ def resume(folder: Path, registry: Registry, plugin_paths: Sequence[str]) -> Res
     journal = Journal(folder)
     try:
         recorded = journal.read()
-        try:
-            plan, ledger = _rebuilt(recorded.head, registry, plugin_paths)
-            for entry in recorded.entries:
-                ledger.apply(entry)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise UnreadableError(
-                f"{folder / NAME} does not fit its own plan ({type(error).__name__}: {error}); start the run again"
-            ) from error
-        _same_plan(recorded.head, plan)
+        ledger = _rebuilt(_head(recorded.head, journal.line(1)), registry, plugin_paths)
+        replay = Replay(ledger)
+        for number, entry in enumerate(recorded.entries, start=FIRST_ENTRY):
+            try:
+                replay.take(entry)
+            except Misfit as error:
+                raise UnreadableError(
+                    f"{journal.line(number)} does not fit what stands before it ({error}); start the run again"
+                ) from error
     except MkframeError:
         journal.close()
         raise
     return Resumed(ledger=ledger, journal=journal)
 
 
-def _rebuilt(head: Mapping[str, Any], registry: Registry, plugin_paths: Sequence[str]) -> tuple[RunPlan, Ledger]:
+def _head(document: Mapping[str, Any], where: str) -> Head:
+    try:
+        head = record_as(Head, document, "it")
+        if canonical.digest(dict(head.config)) != head.config_sha256:
+            raise Misfit("config is not what config_sha256 says")
+        if head.device.kind not in _HAS_UUID or (head.device.uuid is None) is _HAS_UUID[head.device.kind]:
+            raise Misfit(f"device must be a cpu, or a cuda device with its uuid, not {head.device.kind!r} with {head.device.uuid!r}")
+        check_digests(head.source_sha256, "source_sha256")
+        if head.source_commit is not None and not COMMIT.fullmatch(head.source_commit):
+            raise Misfit(f"source_commit must be 40 hexadecimal digits, not {shown(head.source_commit)}")
+    except Misfit as error:
+        raise UnreadableError(f"{where} is no head of a journal ({error}); start the run again") from error
+    return head
+
+
+def _rebuilt(head: Head, registry: Registry, plugin_paths: Sequence[str]) -> Ledger:
     now = imported_sources(())
-    for file, digest in head["source_sha256"].items():
+    for file, digest in head.source_sha256.items():
         if now.get(file, digest) != digest:
             raise UsageError(
                 f"resume: {file} has changed since the run began; a report holds one code: go back to it, or start the run again"
             )
-    config = replace(from_public(head["config"]), plugin_path=tuple(plugin_paths))
-    plan = build_plan(config, registry, _device(head["device"], config.device))
-    return plan, Ledger(plan, Source(commit=head["source_commit"], dirty=head["source_dirty"]), dict(head["source_sha256"]))
+    config = replace(from_public(head.config), plugin_path=tuple(plugin_paths))
+    plan = build_plan(config, registry, _device(head.device, config.device))
+    if canonical.digest(dict(plan.config)) != head.config_sha256:
+        raise UsageError("resume: the configuration in the journal is of another version; start the run again")
+    return Ledger(plan, Source(commit=head.source_commit, dirty=head.source_dirty), dict(head.source_sha256))
 
 
-def _device(recorded: Mapping[str, Any], config: DeviceConfig) -> Device:
+def _device(recorded: HeadDevice, config: DeviceConfig) -> Device:
     """The very device that the run had."""
-    kind = DeviceKind(recorded["kind"])
-    device = resolve(replace(config, kind=kind, index=None, uuid=recorded["uuid"])).device
-    if device.name != recorded["name"]:
-        raise DeviceError(f"resume: the run was on {recorded['name']}, and this is {device.name}; a report holds one device")
+    device = resolve(replace(config, kind=DeviceKind(recorded.kind), index=None, uuid=recorded.uuid)).device
+    if device.name != recorded.name:
+        raise DeviceError(f"resume: the run was on {recorded.name}, and this is {device.name}; a report holds one device")
     return device
-
-
-def _same_plan(head: Mapping[str, Any], plan: RunPlan) -> None:
-    if canonical.digest(dict(plan.config)) != head["config_sha256"]:
-        raise UsageError("resume: the configuration in the journal was changed, or is of another version; start the run again")

@@ -4,15 +4,27 @@ import fcntl
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mkframe.errors import DeviceError, UnreadableError, UsageError
+from mkframe.plugin.loader import load_registry
+from mkframe.plugin.registry import Registry
+from mkframe.report.write import write_report
+from mkframe.run.journal import Journal
+from mkframe.run.journal_codec import Entry, encode
+from mkframe.run.resume import resume
 
 RUN = (
     "engine=[persistent,torch-cublas]",
@@ -44,6 +56,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return load_registry()
 
 
 @pytest.fixture
@@ -144,7 +161,7 @@ def test_a_run_that_goes_on_is_left_alone(run_cli: Any, half: Path) -> None:
     [
         ("", "is empty"),
         ("{}\n", "does not begin as a journal"),
-        ('{"format":"journal/1"}\n', "does not fit its own plan"),
+        ('{"format":"journal/1"}\n', "line 1 is no head of a journal (it lacks mkframe)"),
         ("nonsense\n", "line 1 is not JSON"),
         ("[]\n", "line 1 is no object"),
     ],
@@ -164,6 +181,120 @@ def test_a_broken_line_in_the_middle_is_told(run_cli: Any, half: Path) -> None:
     result = run_cli(f"resume={half}")
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert "line 4 is no entry" in result.stderr
+
+
+def edited(lines: list[Any], event: str, change: Callable[[Any], None]) -> list[Any]:
+    """The lines with the first one of its kind changed; "" is the head."""
+    index = 0 if not event else next(i for i, line in enumerate(lines) if line.get("event") == event)
+    changed = [*lines]
+    changed[index] = json.loads(json.dumps(lines[index]))
+    change(changed[index])
+    return changed
+
+
+def put(**values: Any) -> Callable[[Any], None]:
+    return lambda line: line.update(values)
+
+
+def last(lines: list[Any], event: str) -> Any:
+    return [line for line in lines if line.get("event") == event][-1]
+
+
+EDITS: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "samples are cut": lambda lines: edited(
+        lines, "BlockDone", lambda line: line.update(stream_ms=line["stream_ms"][:9], host_ms=line["host_ms"][:9])
+    ),
+    "samples are nested": lambda lines: edited(lines, "BlockDone", put(stream_ms=[[1.0] * 20])),
+    "samples are texts": lambda lines: edited(lines, "BlockDone", put(stream_ms=["1.0"] * 20)),
+    "samples are booleans": lambda lines: edited(lines, "BlockDone", put(stream_ms=[True] * 20)),
+    "samples are too large": lambda lines: edited(lines, "BlockDone", put(stream_ms=[1e308] * 20, host_ms=[1e308] * 20)),
+    "samples are negative": lambda lines: edited(lines, "BlockDone", put(stream_ms=[-1.0] * 20)),
+    "late is a text": lambda lines: edited(lines, "BlockDone", put(late="x")),
+    "the round is beyond the plan": lambda lines: edited(lines, "BlockDone", put(round=99)),
+    "the round is huge": lambda lines: edited(lines, "BlockDone", put(round=10**30)),
+    "the worker is huge": lambda lines: edited(lines, "BlockDone", put(worker=10**30)),
+    "the engine is unknown": lambda lines: edited(lines, "BlockDone", put(engine="nobody")),
+    "the case is unknown": lambda lines: edited(lines, "BlockDone", put(case=9)),
+    "there is no case": lambda lines: edited(lines, "BlockDone", put(case=None)),
+    "packages are null": lambda lines: edited(lines, "Hello", put(packages=None)),
+    "a floor is empty": lambda lines: edited(lines, "Hello", put(floors=[["a", "b", []]])),
+    "facts are a list": lambda lines: edited(lines, "CellReady", put(facts=[1])),
+    "a block is told twice": lambda lines: [*lines, last(lines, "BlockDone")],
+    "a round is told twice": lambda lines: [*lines, last(lines, "RoundDone")],
+    "a failure is a success": lambda lines: [
+        *lines,
+        {**last(lines, "CellClosed"), "event": "CellFailed", "outcome": "passed", "reason": "x"},
+    ],
+    "there is no Hello": lambda lines: [line for line in lines if line.get("event") != "Hello"],
+    "no cell was ready": lambda lines: [line for line in lines if line.get("event") != "CellReady"],
+    "the device is of no kind": lambda lines: edited(lines, "", lambda line: line["device"].update(kind="tpu")),
+    "the configuration is another one": lambda lines: edited(lines, "", lambda line: line["config"]["timing"].update(rounds=5)),
+    "the commit is none": lambda lines: edited(lines, "", put(source_commit="main")),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_journal_is_one_line_that_names_it(finished: Path, registry: Registry, tmp_path: Path, edit: str) -> None:
+    lines = [json.loads(line) for line in (finished / "journal.jsonl").read_text().splitlines()]
+    path = tmp_path / "journal.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in EDITS[edit](lines)))
+    with pytest.raises(UnreadableError, match=rf"{re.escape(str(path))}, line [0-9]+ ") as refused:
+        resume(tmp_path, registry, ())
+    assert "\n" not in str(refused.value)
+
+
+def test_an_edited_journal_ends_the_command_with_2(run_cli: Any, half: Path) -> None:
+    path = half / "journal.jsonl"
+    path.write_text(re.sub(r'"late":null', '"late":"x"', path.read_text(), count=1))
+    result = run_cli(f"resume={half}")
+    assert (result.returncode, result.stderr.count("\n"), result.stdout) == (2, 1, "")
+    assert f"{path}, line " in result.stderr
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from([10**30, 1e308, 5e-324, -1, 0, 1, 1.0, "", "x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_other_value_is_refused_or_a_journal_that_gives_a_report(
+    finished: Path, registry: Registry, tmp_path: Path, data: st.DataObject
+) -> None:
+    lines = (finished / "journal.jsonl").read_text().splitlines()
+    number = data.draw(st.integers(0, len(lines) - 1))
+    document = json.loads(lines[number])
+    inside, key = data.draw(st.sampled_from(list(places_in(document))))
+    inside[key] = data.draw(anything)
+    lines[number] = json.dumps(document)
+    path = tmp_path / "journal.jsonl"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    refusal: Exception | None = None
+    try:
+        resumed = resume(tmp_path, registry, ())
+        resumed.journal.close()
+    except (UnreadableError, UsageError, DeviceError) as error:
+        refusal = error
+    if refusal is not None:
+        named = f"{path}, line " in str(refusal)
+        assert named if isinstance(refusal, UnreadableError) else number == 0, refusal  # the head may name other sources or another device
+        return
+    assert [json.loads(json.dumps(encode(entry))) for entry in entries_of(tmp_path)] == [json.loads(line) for line in lines[1:]]
+    assert write_report(tmp_path, resumed.ledger, None) is not None
+
+
+def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (container, key) inside a JSON document."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield value, key
+        yield from places_in(item)
+
+
+def entries_of(folder: Path) -> tuple[Entry, ...]:
+    with Journal(folder) as journal:
+        return journal.read().entries
 
 
 @pytest.mark.parametrize("words", [("resume=",), ("resume=nowhere",), ("resume=nowhere", "shape=smoke")])

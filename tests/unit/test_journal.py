@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -20,21 +20,27 @@ from mkframe.run import messages as m
 from mkframe.run.journal import Journal
 from mkframe.run.journal_codec import JOURNALLED, Entry, decode, encode
 
-finite = st.floats(allow_nan=False, allow_infinity=False)
-samples = arrays(np.float64, st.integers(1, 20), elements=finite)
-text = st.text(max_size=20)
+amounts = st.floats(min_value=0, allow_infinity=False)
+times = st.just(0.0) | st.floats(min_value=1e-9, max_value=8e7)
+samples = arrays(np.float64, st.integers(1, 20), elements=times)
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+digests = st.text("0123456789abcdef", min_size=64, max_size=64)
 checks = st.builds(
     CheckRecord,
-    max_abs_error=finite,
-    mean_abs_error=finite,
+    max_abs_error=amounts,
+    mean_abs_error=amounts,
     violations=st.integers(0, 9),
     elements=st.integers(1, 9),
-    rtol=finite,
-    atol=finite,
+    rtol=amounts,
+    atol=amounts,
     rounding_rows=st.integers(0, 9),
 )
 readings = st.builds(
-    ClockReading, sm_clock_mhz=st.none() | finite, power_w=st.none() | finite, throttle_reasons=st.none() | st.integers(0, 9)
+    ClockReading,
+    sm_clock_mhz=st.none() | amounts,
+    temperature_c=st.none() | st.floats(-200, 200),
+    power_w=st.none() | amounts,
+    throttle_reasons=st.none() | st.integers(0, 9),
 )
 names = st.lists(text, max_size=3).map(tuple)
 extents = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
@@ -50,6 +56,16 @@ launches = st.builds(
     registers=st.integers(0, 255),
     local_bytes=st.integers(0, 9),
 )
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> m.BlockDone:
+    count = draw(st.integers(1, 20))
+    stream_ms, host_ms = draw(arrays(np.float64, (2, count), elements=times))
+    late = draw(st.none() | st.integers(0, count))
+    return m.BlockDone(engine=draw(text), round=draw(st.integers(0, 99)), stream_ms=stream_ms, host_ms=host_ms, late=late)
+
+
 EVENTS: dict[str, st.SearchStrategy[Any]] = {
     "Hello": st.builds(
         m.Hello,
@@ -60,30 +76,29 @@ EVENTS: dict[str, st.SearchStrategy[Any]] = {
         cuda=st.none() | text,
         threads=st.none() | st.integers(1, 64),
         packages=st.dictionaries(text, text, max_size=3),
-        floors=st.dictionaries(st.tuples(text, text), samples, max_size=3),
-        step_ms=st.none() | finite,
+        floors=st.dictionaries(st.tuples(text, text), samples, min_size=1, max_size=3),
+        step_ms=st.none() | st.floats(min_value=1e-9, max_value=1),
     ),
     "CellReady": st.builds(
         m.CellReady,
         engine=text,
         check=st.none() | checks,
         checks=names,
-        bind_s=finite,
-        check_s=finite,
-        capture_s=st.none() | finite,
+        bind_s=amounts,
+        check_s=amounts,
+        capture_s=st.none() | amounts,
         nodes=st.none() | names,
         kernels=st.none() | st.lists(launches, max_size=2).map(tuple),
-        facts=st.dictionaries(text, st.none() | text | st.integers() | st.booleans(), max_size=3),
+        facts=st.dictionaries(st.just("") | text, st.none() | text | st.integers() | st.booleans(), max_size=3),
     ),
     "CellClosed": st.builds(m.CellClosed, engine=text, check=st.none() | checks, checks=names),
     "CellFailed": st.builds(
         m.CellFailed, engine=st.none() | text, outcome=st.sampled_from(Outcome), reason=text, check=st.none() | checks, checks=names
     ),
-    "CaseReady": st.builds(m.CaseReady, sources=st.dictionaries(text, text, max_size=3)),
-    "BlockDone": st.builds(
-        m.BlockDone, engine=text, round=st.integers(0, 99), stream_ms=samples, host_ms=samples, late=st.none() | st.integers(0, 9)
-    ),
-    "TwinDone": st.builds(m.TwinDone, engine=text, stream_ms=samples | st.just(np.empty(0)), reason=st.none() | text),
+    "CaseReady": st.builds(m.CaseReady, sources=st.dictionaries(text, digests, max_size=3)),
+    "BlockDone": blocks(),
+    "TwinDone": st.builds(m.TwinDone, engine=text, stream_ms=samples)
+    | st.builds(m.TwinDone, engine=text, stream_ms=st.just(np.empty(0)), reason=text),
     "RoundDone": st.builds(m.RoundDone, round=st.integers(0, 99), before=readings, after=readings),
 }
 entries = st.builds(
@@ -119,6 +134,56 @@ def test_what_is_no_entry_is_refused(value: Any) -> None:
     document = value if isinstance(value, dict) else {"event": value, "worker": 0, "process": 0, "set": None, "case": None}
     with pytest.raises(UnreadableError, match="here is no entry of a journal"):
         decode(document, "here")
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([10**30, 10**400, -1, 1e308, "", "x", "\ud800"])
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def places_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value inside a JSON document, containers and all."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, item in items for place in ((*path, key), *places_of(item, (*path, key)))]
+
+
+def with_other(document: Any, place: tuple[Any, ...], value: Any) -> Any:
+    changed = json.loads(json.dumps(document))
+    inside = changed
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    return changed
+
+
+@settings(max_examples=500)
+@given(st.data())
+def test_any_other_value_is_refused_or_kept_as_it_is(data: st.DataObject) -> None:
+    document = json.loads(json.dumps(encode(data.draw(entries))))
+    changed = with_other(document, data.draw(st.sampled_from(places_of(document))), data.draw(anything))
+    try:
+        entry = decode(changed, "here")
+    except UnreadableError:
+        return
+    assert json.dumps(encode(entry)) == json.dumps(changed)
+
+
+@pytest.mark.parametrize("name", EVENTS)
+@given(data=st.data())
+def test_a_field_too_few_or_too_many_is_refused(name: str, data: st.DataObject) -> None:
+    entry = Entry(worker=0, process=0, set="s", case=0, event=data.draw(EVENTS[name]))
+    document = encode(entry)
+    gone = data.draw(st.sampled_from(sorted(document.keys() - {"set", "case"})))
+    for changed in ({key: value for key, value in document.items() if key != gone}, {**document, "more": 1}):
+        with pytest.raises(UnreadableError, match="here is no entry of a journal"):
+            decode(changed, "here")
 
 
 def entry_of(round_index: int) -> Entry:
