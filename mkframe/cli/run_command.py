@@ -136,7 +136,8 @@ class _RunCommand:
             with device_lock(ledger.plan.device, ledger.plan.wait_s, self.tell):
                 run_plan(ledger, journal, self._progress(ledger.plan), signals)
             if not ledger.hellos:
-                raise RunError(f"the run ended before anything was measured: {ledger.stopped}")
+                raise RunError(f"the run ended before anything was measured{_why(ledger)}")
+            journal.check_there()
             try:
                 written = write_report(folder, ledger, load_card(*identity(ledger.plan.device)))
             except UnreadableError as error:
@@ -203,11 +204,20 @@ def _summary(ledger: Ledger, folder: Path) -> str | None:
     if exit_code(ledger) == 0:
         return None
     if ledger.stopped is not None:
-        return f"the run ended early, {ledger.stopped}; what was measured is in the report, resume={_relative(folder)} measures the rest"
+        stopped, rest = ledger.stopped, f"resume={_relative(folder)} measures the rest"
+        then = f", {rest}" if stopped.cure is None else f"; {stopped.cure}, then {rest}"
+        return f"the run ended early, {stopped.reason}; what was measured is in the report{then}"
     failed = [(key, outcome) for key, outcome in ledger.outcomes().items() if outcome not in (Outcome.PASSED, Outcome.UNSUPPORTED)]
     (name, case, engine), outcome = failed[0]
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
     return f"{len(failed)} of {len(ledger.cells)} cells did not pass: {engine} on {name}[{case}]: {outcome}{more}"
+
+
+def _why(ledger: Ledger) -> str:
+    stopped = ledger.stopped
+    if stopped is None:
+        return ""
+    return f": {stopped.reason}" + ("" if stopped.cure is None else f"; {stopped.cure} and start the run again")
 
 
 def _nothing_to_report(cells: Iterable[tuple[str, str | None]]) -> RunError:

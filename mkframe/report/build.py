@@ -128,7 +128,8 @@ def _cell(ledger: Ledger, known: PeaksRecord | None, measured: MeasuredCard | No
     outcome = ledger.outcome(state)
     reason = state.reason
     if outcome is Outcome.INCOMPLETE:
-        reason = f"{len(state.blocks)} of {ledger.plan.timing.rounds} rounds were measured: {ledger.stopped}"
+        reason = f"{len(state.blocks)} of {ledger.plan.timing.rounds} rounds were measured"
+        reason += "" if ledger.stopped is None else f": {ledger.stopped.reason}"
     if outcome is Outcome.UNSTABLE:
         reason = "; ".join(ledger.instability(state))
     if outcome is Outcome.REJECTED:

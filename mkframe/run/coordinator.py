@@ -6,9 +6,10 @@ It never imports torch and never holds a CUDA context.
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from mkframe.errors import DeviceError, RunError, UnreadableError
+from mkframe.errors import DeviceError, RunError
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import CasePlan, RunPlan
+from mkframe.redact import storable
 from mkframe.run import messages as m
 from mkframe.run.journal import Journal
 from mkframe.run.journal_codec import Entry
@@ -16,6 +17,7 @@ from mkframe.run.ledger import Ledger
 from mkframe.run.observer import Observer
 from mkframe.run.signals import Interrupted, Signals
 from mkframe.run.sources import imported_sources
+from mkframe.run.stopped import Changed, Stopped, UnwritableJournal, check_conditions, check_sources
 from mkframe.run.worker_process import WorkerDied, WorkerProcess, WorkerSilent
 from mkframe.stamp import source
 
@@ -35,16 +37,24 @@ def run_plan(ledger: Ledger, journal: Journal, observer: Observer, signals: Sign
     """Measures every block of the ledger's plan that it lacks; `ledger.stopped` then says why where not everything ran.
 
     A signal, and a journal that cannot be written any more, end the run early and keep what is there. Raises DeviceError where the
-    device cannot be used at all, and RunError where no worker can be started.
+    device cannot be used at all, RunError where no worker can be started, UnwritableJournal where the journal was removed, and
+    Changed where a report could not state code and conditions once, before anything was measured here: the journal is then as it was.
     """
     coordinator = _Coordinator(ledger, journal, observer, signals)
     observer.started(sum(ledger.plan.timing.rounds - len(state.blocks) for state in ledger.cells.values() if state.alive))
     try:
         coordinator.run()
     except Interrupted as interrupt:
-        ledger.stopped = str(interrupt)
-    except UnreadableError as error:
-        ledger.stopped = str(error)
+        ledger.stopped = Stopped(reason=str(interrupt))
+    except UnwritableJournal as error:
+        if error.gone:
+            raise
+        ledger.stopped = error.stopped
+    except Changed as error:
+        if not coordinator.measured:
+            journal.take_back()
+            raise
+        ledger.stopped = error.stopped
     finally:
         coordinator.end_worker()
         observer.finished()
@@ -77,6 +87,7 @@ class _Coordinator:
         self._worker: WorkerProcess | None = None
         self._serial = max(ledger.hellos, default=-1)
         self._stage = m.Stage(engine=None, doing="starting")
+        self.measured = False
 
     def run(self) -> None:
         for process in range(self._plan.timing.processes):
@@ -88,7 +99,7 @@ class _Coordinator:
                     except (RunError, DeviceError) as error:
                         if not any(state.blocks for state in self._ledger.cells.values()):
                             raise
-                        self._ledger.stopped = str(error)  # what was measured before is kept
+                        self._ledger.stopped = Stopped(reason=storable(str(error)))  # what was measured before is kept
                         return
                     self._attempt(worker, case, process)
             self.end_worker()
@@ -125,6 +136,8 @@ class _Coordinator:
             raise DeviceError(event.reason) if event.usage else RunError(f"the worker could not start: {event.reason}")
         assert isinstance(event, m.Hello), "a worker says hello first"
         check_card(plan, event)
+        if self._ledger.hellos:
+            check_conditions(self._ledger.hello, event)
         self._serial += 1
         self._keep(event, None, process)
         return worker
@@ -182,15 +195,14 @@ class _Coordinator:
             dropped = sum(self._plan.timing.rounds - len(state.blocks) for state in self._ledger.targets(case, event.engine))
         self._journal.write(entry)
         self._ledger.apply(entry)
+        self.measured = self.measured or isinstance(event, m.BlockDone | m.CellClosed)
         if case is not None:
             self._tell(event, case, dropped)
 
     def _news(self, sources: Mapping[str, str]) -> dict[str, str]:
-        """The files that the ledger does not know yet. Raises UnreadableError for one that changed while the run went on."""
+        """The files that the ledger does not know yet. Raises Changed for one that is not what it was."""
         known = self._ledger.sources
-        changed = next((file for file, digest in sources.items() if known.get(file, digest) != digest), None)
-        if changed is not None:
-            raise UnreadableError(f"{changed} changed while the run went on; a report holds one code: start the run again")
+        check_sources(known, sources)
         return {file: digest for file, digest in sources.items() if file not in known}
 
     def _tell(self, event: m.Event, case: CasePlan, dropped: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from mkframe import canonical
 from mkframe.errors import UnreadableError
 from mkframe.run.journal_codec import JOURNALLED, Entry, decode, encode
+from mkframe.run.stopped import Stopped, UnwritableJournal
 from mkframe.validate.parser import parse
 
 NAME = "journal.jsonl"
@@ -40,15 +41,30 @@ class Journal:
         except OSError as error:
             os.close(self._descriptor)
             raise UnreadableError(f"{folder} belongs to a run that is still going on; wait for it, or stop it") from error
+        self._start = self._size()
 
     def begin(self, head: Mapping[str, Any]) -> None:
         """Writes the first line: what the blocks belong to."""
-        self._append({"format": FORMAT, **head})
+        self._append({"format": FORMAT, **head}, "free some space and start the run again, or choose another folder with out=DIR")
+        self._start = self._size()
 
     def write(self, entry: Entry) -> None:
         """Appends an event, if the report rests on it, and waits until it is on disk."""
         if type(entry.event).__name__ in JOURNALLED:
-            self._append(encode(entry))
+            self._append(encode(entry), f"free some space, then resume={self._path.parent}")
+
+    def take_back(self) -> None:
+        """Removes what was appended since the journal was begun or read: a run that can measure nothing more leaves it as it was."""
+        os.ftruncate(self._descriptor, self._start)
+
+    def check_there(self) -> None:
+        """Raises UnwritableJournal where somebody has removed the file: what goes on being written would be nowhere."""
+        if os.fstat(self._descriptor).st_nlink == 0:
+            raise UnwritableJournal(
+                f"{self._path} was removed while the run went on, and what was measured with it; start the run again",
+                Stopped(reason=f"{NAME} was removed while the run went on"),
+                gone=True,
+            )
 
     def close(self) -> None:
         with suppress(OSError):  # everything that counts was synchronised, or told to be lost
@@ -69,6 +85,7 @@ class Journal:
         whole, _, torn = data.rpartition(b"\n")
         if torn:
             os.ftruncate(self._descriptor, len(data) - len(torn))
+        self._start = self._size()
         if not whole:
             raise UnreadableError(f"{self._path} is empty: nothing was measured there; start the run again")
         head, *lines = self._documents(whole)
@@ -90,9 +107,11 @@ class Journal:
                 raise UnreadableError(f"{self.line(number)} is no object; the run cannot be resumed")
             yield parsed.document
 
-    def _append(self, document: dict[str, Any]) -> None:
+    def _append(self, document: dict[str, Any], advice: str) -> None:
+        """Raises UnwritableJournal, with `advice`, where the line is not on disk afterwards."""
+        self.check_there()
         data = memoryview(canonical.line(document).encode())
-        size = os.fstat(self._descriptor).st_size
+        size = self._size()
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
@@ -100,9 +119,13 @@ class Journal:
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._descriptor, size)  # half a line would hide what comes after it
-            raise UnreadableError(
-                f"cannot write {self._path}: {error.strerror}; free some space, then resume={self._path.parent}"
+            raise UnwritableJournal(
+                f"cannot write {self._path}: {error.strerror}; {advice}",
+                Stopped(reason=f"cannot write {NAME}: {error.strerror}", cure="free some space"),
             ) from error
+
+    def _size(self) -> int:
+        return os.fstat(self._descriptor).st_size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

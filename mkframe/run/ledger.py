@@ -14,6 +14,7 @@ from mkframe.run import messages as m
 from mkframe.run.journal_codec import Entry
 from mkframe.run.sources import merge
 from mkframe.run.stability import RoundKey, unstable_rounds
+from mkframe.run.stopped import Stopped
 from mkframe.stamp import Source
 from mkframe.stats import Samples
 
@@ -88,7 +89,7 @@ class Ledger:
         self.rounds: list[RoundRecord] = []
         self._judged: tuple[int, dict[RoundKey, str]] = (0, {})
         self.hellos: dict[int, m.Hello] = {}
-        self.stopped: str | None = None
+        self.stopped: Stopped | None = None
 
     def apply(self, entry: Entry) -> None:
         """Takes over one event. Raises KeyError for a cell that is not in the plan."""

@@ -1,6 +1,6 @@
 """Goes on with a run that ended early: the plan comes from its journal's first line, the finished blocks from the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from mkframe.config.load import from_public
 from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import DeviceError, MkframeError, UnreadableError, UsageError
 from mkframe.model.device import Device
+from mkframe.model.plan import RunPlan
 from mkframe.plan.build import build_plan
 from mkframe.plan.devices import resolve
 from mkframe.plugin.registry import Registry
@@ -18,6 +19,7 @@ from mkframe.run.journal_values import Misfit, check_digests, record_as
 from mkframe.run.ledger import Ledger
 from mkframe.run.replay import Replay
 from mkframe.run.sources import imported_sources
+from mkframe.run.stopped import check_sources
 from mkframe.stamp import COMMIT, Source
 from mkframe.validate.finding import shown
 
@@ -90,6 +92,7 @@ def resume(folder: Path, registry: Registry, plugin_paths: Sequence[str]) -> Res
                 raise UnreadableError(
                     f"{journal.line(number)} does not fit what stands before it ({error}); start the run again"
                 ) from error
+        check_sources(ledger.sources, imported_sources(_plugin_modules(ledger.plan, registry)))
     except MkframeError:
         journal.close()
         raise
@@ -112,17 +115,19 @@ def _head(document: Mapping[str, Any], where: str) -> Head:
 
 
 def _rebuilt(head: Head, registry: Registry, plugin_paths: Sequence[str]) -> Ledger:
-    now = imported_sources(())
-    for file, digest in head.source_sha256.items():
-        if now.get(file, digest) != digest:
-            raise UsageError(
-                f"resume: {file} has changed since the run began; a report holds one code: go back to it, or start the run again"
-            )
+    check_sources(head.source_sha256, imported_sources(()))
     config = replace(from_public(head.config), plugin_path=tuple(plugin_paths))
     plan = build_plan(config, registry, _device(head.device, config.device))
     if canonical.digest(dict(plan.config)) != head.config_sha256:
         raise UsageError("resume: the configuration in the journal is of another version; start the run again")
     return Ledger(plan, Source(commit=head.source_commit, dirty=head.source_dirty), dict(head.source_sha256))
+
+
+def _plugin_modules(plan: RunPlan, registry: Registry) -> Iterator[str]:
+    """Those of the workload and the engines of a plan. What they import later, a worker sees."""
+    yield registry.workloads[plan.workload].module
+    for _, cell in plan.cells():
+        yield registry.engines[plan.workload, cell.engine.engine].module
 
 
 def _device(recorded: HeadDevice, config: DeviceConfig) -> Device:

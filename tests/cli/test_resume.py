@@ -148,6 +148,66 @@ def test_other_code_is_refused(run_cli: Any, half: Path) -> None:
     assert "mkframe/stats/rule.py has changed since the run began" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "complaint"),
+    [
+        ("threads", 777, "the number of threads that torch uses was 777 when the run began and is [0-9]+ now; .* set OMP_NUM_THREADS=777,"),
+        ("packages", {"torch": "0.1"}, "the version of .* when the run began and is .* now"),
+        ("name", "other", "the name of the device was other when the run began and is cpu now"),
+    ],
+)
+def test_other_conditions_are_refused_and_nothing_is_lost(run_cli: Any, half: Path, field: str, value: Any, complaint: str) -> None:
+    path = half / "journal.jsonl"
+    lines = path.read_text().splitlines(keepends=True)[:-1]
+    first = json.loads(lines[1])
+    assert first["event"] == "Hello"
+    path.write_text("".join([lines[0], json.dumps({**first, field: value}) + "\n", *lines[2:]]))
+    before = path.read_bytes()
+    result = run_cli(f"resume={half}")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert re.search(complaint, result.stderr)
+    assert path.read_bytes() == before
+    assert [item.name for item in half.iterdir()] == ["journal.jsonl"]
+
+
+def test_another_number_of_threads_is_told_with_what_to_do(run_cli: Any, tmp_path: Path) -> None:
+    assert run_cli("engine=torch-cublas", *RUN[1:], "out=run", "--quiet", env={"OMP_NUM_THREADS": "1"}).returncode == 0
+    path = tmp_path / "run/journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:6]))
+    for name in os.listdir(tmp_path / "run"):
+        if name != "journal.jsonl":
+            (tmp_path / "run" / name).unlink()
+    refused = run_cli("resume=run", env={"OMP_NUM_THREADS": "2"})
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+    assert "set OMP_NUM_THREADS=1, or start the run again" in refused.stderr
+    assert path.read_bytes() == b"".join(lines[:6])
+    assert run_cli("resume=run", env={"OMP_NUM_THREADS": "1"}).returncode == 0
+
+
+@pytest.mark.parametrize("changed", ["my_engine.py", "_help.py"])
+def test_a_changed_plugin_leaves_everything_as_it_was(run_cli: Any, root: Path, tmp_path: Path, changed: str) -> None:
+    """The plugin's own file, and one that it imports when it is bound, which the worker alone sees."""
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    engine = (root / "docs/examples/my_engine.py").read_text()
+    (plugins / "my_engine.py").write_text(engine.replace("        tiles = [", "        from . import _help\n\n        tiles = [", 1))
+    assert "_help" in (plugins / "my_engine.py").read_text()
+    (plugins / "_help.py").write_text("ANYTHING = 1\n")
+    assert run_cli(f"plugin_path={plugins}", "engine=my-engine", *RUN[1:], "out=run", "--quiet").returncode == 0
+    path = tmp_path / "run/journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:6]))
+    (tmp_path / "run/report.json").unlink()
+    (plugins / changed).write_text((plugins / changed).read_text() + "# later\n")
+    result = run_cli(f"plugin_path={plugins}", "resume=run")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert f"plugins/{changed} has changed since the run began" in result.stderr
+    assert "go back to it, or start the run again" in result.stderr
+    assert path.read_bytes() == b"".join(lines[:6])
+    assert not (tmp_path / "run/report.json").exists()
+
+
 def test_a_run_that_goes_on_is_left_alone(run_cli: Any, half: Path) -> None:
     with (half / "journal.jsonl").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

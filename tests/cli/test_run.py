@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -307,6 +309,46 @@ def test_a_second_signal_does_not_cost_the_report(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1, errors
     assert only_report(tmp_path)[1]["mkframe"]["incomplete"] is True
+
+
+def test_a_full_disk_is_told_with_the_folder_at_the_terminal_and_without_it_in_the_report(tmp_path: Path) -> None:
+    limit = 150_000
+
+    def scarce() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    command = [sys.executable, "-m", "mkframe", *CUBLAS, "timing.rounds=100", "timing.samples_per_round=100", f"out={tmp_path / 'run'}"]
+    done = subprocess.run(command, cwd=tmp_path.parent, capture_output=True, text=True, check=False, preexec_fn=scarce)
+    assert done.returncode == 1, done.stderr
+    assert f"free some space, then resume={tmp_path.name}/run measures the rest" in done.stderr
+    text = (tmp_path / "run/report.json").read_text()
+    assert str(tmp_path) not in text
+    reasons = {cell["reason"] for cell in json.loads(text)["mkframe"]["cells"]}
+    assert any("cannot write journal.jsonl: File too large" in (reason or "") for reason in reasons), reasons
+
+
+def test_a_disk_that_is_full_from_the_start_is_one_line_that_can_be_followed(tmp_path: Path) -> None:
+    def scarce() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    command = [sys.executable, "-m", "mkframe", *CUBLAS, "out=run"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, preexec_fn=scarce)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "free some space and start the run again" in done.stderr
+    assert "resume=" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_removed_ends_the_run_in_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkframe", *CUBLAS, "timing.rounds=2000", "timing.processes=1", "out=run", "--quiet"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        journal = _wait_for(tmp_path, "run/journal.jsonl", process)
+        while not blocks_in(journal) and process.poll() is None:
+            time.sleep(0.01)
+        shutil.rmtree(tmp_path / "run")
+        _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors.count("\n")) == (2, 1), errors
+    assert "was removed while the run went on, and what was measured with it; start the run again" in errors
 
 
 def test_a_run_outlives_its_terminal_where_that_was_asked_for(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from mkframe.model.report import CheckRecord
 from mkframe.run import messages as m
 from mkframe.run.journal import Journal
 from mkframe.run.journal_codec import JOURNALLED, Entry, decode, encode
+from mkframe.run.stopped import UnwritableJournal
 
 amounts = st.floats(min_value=0, allow_infinity=False)
 times = st.just(0.0) | st.floats(min_value=1e-9, max_value=8e7)
@@ -223,6 +224,35 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.Monk
     journal.write(entry_of(2))
     rounds = [entry.event.round for entry in journal.read().entries if isinstance(entry.event, m.BlockDone)]
     assert rounds == [0, 2]
+
+
+def test_a_journal_that_was_removed_takes_nothing_more(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.touch()
+    with Journal(tmp_path) as journal:
+        journal.begin({})
+        path.unlink()
+        with pytest.raises(UnwritableJournal, match=r"was removed while the run went on.*start the run again") as gone:
+            journal.write(entry_of(0))
+    assert gone.value.gone
+    assert str(tmp_path) not in gone.value.stopped.reason
+
+
+def test_what_was_written_since_the_beginning_can_be_taken_back(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.touch()
+    with Journal(tmp_path) as journal:
+        journal.begin({})
+        journal.write(entry_of(0))
+        written = path.read_bytes()
+    with Journal(tmp_path) as journal:
+        journal.read()
+        journal.write(entry_of(1))
+        assert path.read_bytes() != written
+        journal.take_back()
+        assert path.read_bytes() == written
+        journal.write(entry_of(2))
+        assert [entry.event.round for entry in journal.read().entries if isinstance(entry.event, m.BlockDone)] == [0, 2]
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
