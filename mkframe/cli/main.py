@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from mkframe import __version__
-from mkframe.cli.output import silence_stdout
+from mkframe.cli.output import silence_stdout, stand_in_for_closed_streams
 from mkframe.errors import MkframeError
 
 COMMANDS = {
@@ -39,6 +39,7 @@ _NEEDED = (
 
 def main(argv: Sequence[str]) -> int:
     """Runs a command line and returns its exit code: 0 fine, 1 findings or failed cells, 2 usage or unreadable input."""
+    stand_in_for_closed_streams()
     words = list(argv)
     if words and words[0] in COMMANDS:
         module, words = COMMANDS[words[0]], words[1:]
@@ -49,8 +50,7 @@ def main(argv: Sequence[str]) -> int:
             print(f"mkframe {__version__}", flush=True)
             return 0
         code: int = importlib.import_module(module).main(words)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return code
     except MkframeError as error:
         print(f"mkframe: {' '.join(str(error).split())}", file=sys.stderr)

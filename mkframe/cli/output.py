@@ -1,11 +1,33 @@
 """Standard output that may be closed, broken or full."""
 
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+def stand_in_for_closed_streams() -> None:
+    """Puts the null device where this process was started without a standard stream (`>&-`). Else the next file that is opened gets
+    the stream's number, and what children and compiled code print ends up in it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            assert opened == number, "open takes the lowest free number"
+            os.set_inheritable(number, True)
+    sys.stdin = sys.stdin or _null("r")
+    sys.stdout = sys.stdout or _null("w")
+    sys.stderr = sys.stderr or _null("w")
+
+
+def _null(mode: str) -> io.TextIOWrapper:
+    opened = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  # for as long as the program runs
+    assert isinstance(opened, io.TextIOWrapper)
+    return opened
 
 
 def silence_stdout() -> None:

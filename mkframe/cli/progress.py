@@ -53,8 +53,11 @@ class Progress:
         if self._time_left is not None:
             self._time_left.drop(case.key, engine)
         if not self._quiet:
-            shape = "x".join(str(value) for value in case.shape.values())
-            print(f"mkframe: {engine or 'every engine'} on {case.set} {shape}: {outcome}: {reason}", file=sys.stderr)
+            print(f"mkframe: {_told(case, engine)}: {outcome}: {reason}", file=sys.stderr)
+
+    def trying_again(self, case: CasePlan, engine: str | None, reason: str) -> None:
+        if not self._quiet:
+            print(f"mkframe: {_told(case, engine)}: {reason}; trying once more", file=sys.stderr)
 
     def finished(self) -> None:
         if self._bar is not None:
@@ -103,6 +106,11 @@ class Bar:
 
     def close(self) -> None:
         self._progress.stop()
+
+
+def _told(case: CasePlan, engine: str | None) -> str:
+    shape = "x".join(str(value) for value in case.shape.values())
+    return f"{engine or 'every engine'} on {case.set} {shape}"
 
 
 def left_text(time_left: TimeLeft | None) -> str:

@@ -7,6 +7,8 @@ from mkframe.errors import ConfigError
 from mkframe.plan.estimate import Estimate
 
 _SLACK = 1e-9
+_COUNTLESS_S = 1e9
+"""Longer times than this are no longer told in hours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,7 +26,8 @@ def rounds_within(budget_s: float, expected: Estimate) -> Choice:
     """
     processes, wanted = expected.processes, expected.rounds
     most = wanted // processes * processes
-    fitting = floor((budget_s - expected.fixed_s) / max(expected.round_s, _SLACK) + _SLACK) // processes * processes
+    room = min((budget_s - expected.fixed_s) / max(expected.round_s, _SLACK), most)  # first: a quotient may be infinite
+    fitting = floor(room + _SLACK) // processes * processes
     if fitting < processes:
         least_s = expected.fixed_s + processes * expected.round_s
         raise ConfigError(
@@ -54,7 +57,9 @@ def seconds(value: float) -> str:
         return f"{whole} s"
     if whole < 7200:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+    if value < _COUNTLESS_S:
+        return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+    return f"{value:.3g} s"
 
 
 def _rounds(count: int) -> str:

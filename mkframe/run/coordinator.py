@@ -87,6 +87,7 @@ class _Coordinator:
         self._worker: WorkerProcess | None = None
         self._serial = max(ledger.hellos, default=-1)
         self._stage = m.Stage(engine=None, doing="starting")
+        self._killed: set[tuple[str, int, str | None]] = set()
         self.measured = False
 
     def run(self) -> None:
@@ -155,9 +156,20 @@ class _Coordinator:
             self._pump(worker, case, process, m.CaseClosed)
         except (WorkerDied, WorkerSilent) as fault:
             self._worker = None
+            if isinstance(fault, WorkerDied) and fault.killed and self._spared(fault, case):
+                return
             self._blame(fault, case, process)
             if len(self._ledger.alive(case)) == alive_before:  # nobody was guilty: do not try the same again for ever
                 self._keep(m.CellFailed(engine=None, outcome=Outcome.CRASHED, reason=f"the worker ended: {fault}"), case, process)
+
+    def _spared(self, fault: WorkerDied, case: CasePlan) -> bool:
+        """Whether nobody is blamed for a death that came from outside: the first one that met this engine on this case."""
+        met = (*case.key, self._stage.engine)
+        if met in self._killed:
+            return False
+        self._killed.add(met)
+        self._observer.trying_again(case, self._stage.engine, f"the worker ended while {self._stage.doing}: {fault}")
+        return True
 
     def _open(self, worker: WorkerProcess, case: CasePlan, process: int) -> None:
         engines = tuple(

@@ -22,4 +22,7 @@ class Observer(Protocol):
 
     def cell_failed(self, case: CasePlan, engine: str | None, outcome: Outcome, reason: str) -> None: ...
 
+    def trying_again(self, case: CasePlan, engine: str | None, reason: str) -> None:
+        """The worker was killed from outside; what it had not finished is tried once more in another one."""
+
     def finished(self) -> None: ...

@@ -11,11 +11,17 @@ from mkframe.run.crash import where
 from mkframe.run.worker import HELD_SIGNALS, worker_main
 
 _STOP_GRACE_S = 2.0
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
 _DUMP_BYTES = 65536  # what a pipe holds
 
 
 class WorkerDied(Exception):
-    """The process ended without being told to. The message says how."""
+    """The process ended without being told to. The message says how; `killed`: by a signal that comes from outside, as from a kernel
+    that is short of memory, and not from what the process does."""
+
+    def __init__(self, how: str, killed: bool = False) -> None:
+        super().__init__(how)
+        self.killed = killed
 
 
 class WorkerSilent(Exception):
@@ -47,7 +53,7 @@ class WorkerProcess:
         try:
             self._connection.send(request)
         except (BrokenPipeError, ConnectionResetError):
-            raise WorkerDied(self._death()) from None
+            raise self._death() from None
 
     def next_event(self, timeout_s: float) -> m.Event:
         """The worker's next message. Raises WorkerDied, or WorkerSilent after `timeout_s` seconds without one."""
@@ -58,7 +64,7 @@ class WorkerProcess:
             event: m.Event = self._connection.recv()
             return event
         except (EOFError, ConnectionResetError):
-            raise WorkerDied(self._death()) from None
+            raise self._death() from None
 
     def stop(self) -> None:
         """Asks the worker to end, and makes it."""
@@ -73,14 +79,17 @@ class WorkerProcess:
         """Ends the worker and whatever it has started."""
         self._leader.kill()
 
-    def _death(self) -> str:
+    def _death(self) -> WorkerDied:
         if not self._leader.ended_within(_STOP_GRACE_S):
             self.kill()
-            return "it closed its connection"
+            return WorkerDied("it closed its connection")
         self._leader.reap()
         code = self._process.exitcode
         assert code is not None, "it has been waited for"
-        return f"it was killed by {signal.Signals(-code).name}{self._place()}" if code < 0 else f"it exited with code {code}"
+        if code >= 0:
+            return WorkerDied(f"it exited with code {code}")
+        number = signal.Signals(-code)
+        return WorkerDied(f"it was killed by {number.name}{self._place()}", killed=number in _FROM_OUTSIDE)
 
     def _place(self) -> str:
         """Where in its Python code it was, if its faulthandler could say so. Never waits: a fork of it may hold the pipe open."""

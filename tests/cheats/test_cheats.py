@@ -162,3 +162,31 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:  # it has ended
         return b""
+
+
+KILLS_ITSELF = """        import os, pathlib, signal
+
+        met = pathlib.Path("met")
+        count = len(met.read_text()) if met.exists() else 0
+        if count < TIMES:
+            met.write_text("x" * (count + 1))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        tiles = ["""
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(1, "passed"), (2, "crashed")])
+def test_only_a_second_death_from_outside_is_the_fault_of_an_engine(run_cli: Any, tmp_path: Path, times: int, outcome: str) -> None:
+    (tmp_path / "mine").mkdir()
+    engine = (HERE.parents[1] / "docs/examples/my_engine.py").read_text()
+    changed = engine.replace("        tiles = [", KILLS_ITSELF.replace("TIMES", str(times)), 1).replace('"my-engine"', '"killed"')
+    (tmp_path / "mine/killed.py").write_text(changed)
+    result = run_cli("plugin_path=mine", "engine=[killed,torch-cublas]", *SHORT, CASE, "--json", "out=run")
+    cells = cells_of(result)
+    assert [cell["outcome"] for cell in cells["killed"]] == [outcome], result.stderr
+    assert [cell["outcome"] for cell in cells["torch-cublas"]] == ["passed"]
+    assert (tmp_path / "met").read_text() == "x" * times
+    if outcome == "crashed":
+        assert "it was killed by SIGKILL" in cells["killed"][0]["reason"]
+    hellos = [line for line in (tmp_path / "run/journal.jsonl").read_text().splitlines() if line.startswith('{"event":"Hello"')]
+    assert len(hellos) == times + 1

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -377,3 +378,28 @@ def test_a_full_standard_output_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert "cannot write to standard output: No space left on device" in done.stderr
     assert only_report(tmp_path)
+
+
+REPORT = "outputs/published/residual-mlp-baselines-h200-per-call/report.json"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("validate", REPORT),
+        ("compare", REPORT, REPORT),
+        ("table", REPORT),
+        ("doctor",),
+        ("engines",),
+        ("conformance", "engine=torch-cublas", "shape=smoke", "device=cpu"),
+        CUBLAS,
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_closed_streams_change_nothing(root: Path, tmp_path: Path, words: tuple[str, ...], closed: str) -> None:
+    command = [sys.executable, "-m", "mkframe", *(str(root / word) if word == REPORT else word for word in words)]
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(command)} {closed}"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr

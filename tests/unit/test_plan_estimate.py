@@ -178,7 +178,7 @@ def costs(start_s: float, once_s: float, round_s: float, rounds: int, processes:
 
 
 @given(
-    st.floats(0.1, 1e5), st.floats(0, 20), st.floats(0, 20), st.floats(1e-3, 100), st.integers(1, 60), st.integers(1, 6)
+    st.floats(0.1, 1e5) | st.just(1e308), st.floats(0, 20), st.floats(0, 20), st.floats(1e-3, 100), st.integers(1, 60), st.integers(1, 6)
 )  # fmt: skip
 def test_the_budget_takes_the_most_rounds_that_fit(
     limit: float, start_s: float, once_s: float, round_s: float, per_process: int, processes: int
@@ -211,6 +211,10 @@ def test_notes_say_why() -> None:
 
 def test_seconds_for_people() -> None:
     assert [budget.seconds(value) for value in (0.04, 9.94, 41.4, 754, 12000)] == ["0.0 s", "9.9 s", "41 s", "12 min 34 s", "3 h 20 min"]
+
+
+def test_no_budget_is_too_large_to_be_told() -> None:
+    assert "all 6 rounds fit, 13 s expected of 1e+308 s" in budget.rounds_within(1e308, costs(1.0, 6.0, 1.0, 6, 1)).note
 
 
 def test_the_plan_holds_the_rounds_that_were_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
