@@ -1,7 +1,7 @@
 """The plan: everything a run will do, decided before anything is allocated."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mkframe.model.device import Device
@@ -105,7 +105,8 @@ class CasePlan:
 class RunPlan:
     """A whole run on one device. `config` is the resolved configuration without anything that names this machine.
 
-    `notes` are what the plan decided for the user, one line each, to be told before the run.
+    `notes` are what the plan decided for the user, one line each, to be told before the run. `unsafe_plugins`: import names of plugins
+    that no worker may import, with the reason.
     """
 
     workload: str
@@ -117,6 +118,7 @@ class RunPlan:
     seeds: Mapping[str, int]
     config: Mapping[str, Any]
     plugin_paths: tuple[str, ...] = ()
+    unsafe_plugins: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
     notes: tuple[str, ...] = ()
 

@@ -54,6 +54,7 @@ def build_plan(config: Config, registry: Registry, device: Device) -> RunPlan:
         seeds={item.name: item.seed for item in sets},
         config=public(config),
         plugin_paths=config.plugin_path,
+        unsafe_plugins=registry.unsafe,
         wait_s=_waiting(config.device.wait_s),
     )
     return plan if config.timing.budget_s is None else _within_budget(plan, config, workload, config.timing.budget_s)

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -15,7 +15,8 @@ from mkframe.plugin.asking import importing
 from mkframe.plugin.contract import ContractBreach, check_engine, type_name
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.folders import FOLDER_PREFIX as FOLDER_PREFIX
-from mkframe.plugin.folders import Refused, open_folders
+from mkframe.plugin.folders import Found, Refused, open_folders
+from mkframe.plugin.probe import unsafe_modules
 from mkframe.plugin.registry import Loaded, LoadFailure, Registry, choices, freeze
 from mkframe.plugin.workload import Workload
 from mkframe.plugin.workload_contract import check_workload
@@ -46,6 +47,7 @@ class _Collector:
     engines: dict[tuple[str, str], Loaded[Engine]] = field(default_factory=dict)
     failures: list[LoadFailure] = field(default_factory=list)
     ignored: list[LoadFailure] = field(default_factory=list)
+    unsafe: Mapping[str, str] = field(default_factory=dict)
 
     def fail(self, name: str, origin: str, error: BaseException) -> None:
         failure = LoadFailure(id=printable(name), origin=printable(origin), error=told(error, kind=not isinstance(error, ContractBreach)))
@@ -65,6 +67,11 @@ class _Collector:
             self.fail(name, origin, error)
             return None
 
+    def demand_safe(self, module: str) -> None:
+        """Raises ContractBreach for a module that a process does not survive."""
+        if module in self.unsafe:
+            raise ContractBreach(self.unsafe[module])
+
     def demand_originals(self, origin: str) -> None:
         """Puts back what was replaced, and raises PluginError: whatever else such a plugin did, nothing can be measured beside it."""
         changed = self.originals.restore()
@@ -72,21 +79,28 @@ class _Collector:
             raise PluginError(f"{told_of(changed)}: {origin} replaces what times and statistics rest on when it is loaded; remove it")
 
 
-def load_registry(plugin_paths: Sequence[str] = (), originals: Originals | None = None) -> Registry:
+def load_registry(
+    plugin_paths: Sequence[str] = (), originals: Originals | None = None, unsafe: Mapping[str, str] | None = None
+) -> Registry:
     """Loads every plugin. What fails to import or breaks its contract is kept in `failures` and hurts nobody else; what brings
     nothing is kept in `ignored`. Nothing that a plugin prints reaches stdout. `originals`: what no plugin may replace; by itself, what
-    every process of a run uses.
+    every process of a run uses. `unsafe`: import names of plugins that a process does not survive, and why, where that is known; by
+    itself, third-party plugins are tried in another process first.
 
     Raises PluginError where two plugins claim one id or where one replaces a function of `originals`, UsageError where a plugin
     folder does not exist.
     """
     with importing():
-        return _load(plugin_paths, of_host() if originals is None else originals)
+        return _load(plugin_paths, of_host() if originals is None else originals, unsafe)
 
 
-def _load(plugin_paths: Sequence[str], originals: Originals) -> Registry:
+def _load(plugin_paths: Sequence[str], originals: Originals, unsafe: Mapping[str, str] | None) -> Registry:
     found = _Collector(originals)
-    sources = [*_built_in(found), *_entry_points(found), *_folders(plugin_paths, found)]
+    points, items = list(_points()), list(open_folders(plugin_paths))
+    if unsafe is None:
+        unsafe = unsafe_modules(plugin_paths, [*map(_module, points), *(item.module for item in items if isinstance(item, Found))])
+    found.unsafe = unsafe
+    sources = [*_built_in(found), *_entry_points(points, found), *_folders(items, found)]
     for source in sources:
         for candidate in _listed(found, source, "WORKLOADS", Workload):
             if (workload := _checked(found, source, candidate, check_workload)) is not None:
@@ -100,7 +114,7 @@ def _load(plugin_paths: Sequence[str], originals: Originals) -> Registry:
                 for candidate in _made(found, source, factory, loaded.plugin):
                     _add_engine(found, source, candidate)
     found.demand_originals("a plugin")
-    return freeze(found.workloads, found.engines, found.failures, found.ignored)
+    return freeze(found.workloads, found.engines, found.failures, found.ignored, unsafe)
 
 
 def _add_engine(found: _Collector, source: _Source, candidate: object) -> None:
@@ -168,21 +182,30 @@ def _built_in(found: _Collector) -> Iterator[_Source]:
     found.originals.watch(module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == BUILT_IN)
 
 
-def _entry_points(found: _Collector) -> Iterator[_Source]:
+def _points() -> Iterator[EntryPoint]:
     seen: set[str] = set()
     for group in ENTRY_POINT_GROUPS:
         for point in entry_points(group=group):
-            if point.value in seen:  # one module may stand in both groups
-                continue
-            seen.add(point.value)
-            origin = f"entry point {point.name}"
+            if point.value not in seen:  # one module may stand in both groups
+                seen.add(point.value)
+                yield point
 
-            def load(point: EntryPoint = point, origin: str = origin) -> _Source:
-                return _Source(point.name, origin, point.module, _pointed_at(point.load(), point.value))
 
-            loaded = found.attempt(point.name, origin, load)
-            found.demand_originals(origin)
-            yield from _worth(found, loaded)
+def _module(point: EntryPoint) -> str:
+    return point.value.partition(":")[0].strip()
+
+
+def _entry_points(points: Iterable[EntryPoint], found: _Collector) -> Iterator[_Source]:
+    for point in points:
+        origin = f"entry point {point.name}"
+
+        def load(point: EntryPoint = point, origin: str = origin) -> _Source:
+            found.demand_safe(_module(point))
+            return _Source(point.name, origin, point.module, _pointed_at(point.load(), point.value))
+
+        loaded = found.attempt(point.name, origin, load)
+        found.demand_originals(origin)
+        yield from _worth(found, loaded)
 
 
 def _pointed_at(content: object, value: str) -> object:
@@ -193,8 +216,8 @@ def _pointed_at(content: object, value: str) -> object:
     return content
 
 
-def _folders(plugin_paths: Sequence[str], found: _Collector) -> Iterator[_Source]:
-    for item in open_folders(plugin_paths):
+def _folders(items: Iterable[Found | Refused], found: _Collector) -> Iterator[_Source]:
+    for item in items:
         if isinstance(item, Refused):
             found.fail(item.name, item.origin, ContractBreach(item.reason))
         else:
@@ -213,7 +236,11 @@ def _worth(found: _Collector, source: _Source | None) -> Iterator[_Source]:
 
 
 def _imported(found: _Collector, name: str, origin: str, module: str) -> Iterator[_Source]:
-    content = found.attempt(name, origin, lambda: importlib.import_module(module))
+    def load() -> ModuleType:
+        found.demand_safe(module)
+        return importlib.import_module(module)
+
+    content = found.attempt(name, origin, load)
     found.demand_originals(origin)
     if content is not None:
         yield _Source(name, origin, module, content)

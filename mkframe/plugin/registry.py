@@ -1,7 +1,7 @@
 """The registry: which engine computes which workload, where it comes from, and what could not be loaded."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Generic, NoReturn, TypeVar
@@ -36,12 +36,14 @@ class Registry:
     """Everything that was found. Engines are keyed by (workload id, engine id); graph forms are no entries of their own.
 
     `ignored`: files and entry points that bring nothing, with the reason. They are no failures: a folder may hold helpers.
+    `unsafe`: import names of plugins that no process may import, with the reason; they are among the failures.
     """
 
     workloads: Mapping[str, Loaded[Workload]]
     engines: Mapping[tuple[str, str], Loaded[Engine]]
     failures: tuple[LoadFailure, ...]
     ignored: tuple[LoadFailure, ...] = ()
+    unsafe: Mapping[str, str] = field(default_factory=dict)
 
     def workload(self, workload_id: str) -> Workload:
         """Raises SelectionError for an unknown id, PluginError where its plugin failed to load."""
@@ -81,7 +83,12 @@ def freeze(
     engines: dict[tuple[str, str], Loaded[Engine]],
     failures: list[LoadFailure],
     ignored: Iterable[LoadFailure] = (),
+    unsafe: Mapping[str, str] = MappingProxyType({}),
 ) -> Registry:
     return Registry(
-        workloads=MappingProxyType(workloads), engines=MappingProxyType(engines), failures=tuple(failures), ignored=tuple(ignored)
+        workloads=MappingProxyType(workloads),
+        engines=MappingProxyType(engines),
+        failures=tuple(failures),
+        ignored=tuple(ignored),
+        unsafe=dict(unsafe),
     )

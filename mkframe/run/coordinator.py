@@ -123,6 +123,7 @@ class _Coordinator:
             timing=plan.timing,
             plugin_paths=plan.plugin_paths,
             process=process,
+            unsafe_plugins=plan.unsafe_plugins,
         )
         self._observer.starting(process)
         worker = WorkerProcess(setup)

@@ -23,6 +23,7 @@ class WorkerSetup:
     timing: TimingPlan
     plugin_paths: tuple[str, ...]
     process: int
+    unsafe_plugins: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

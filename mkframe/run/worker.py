@@ -40,7 +40,7 @@ def worker_main(connection: Connection, crash: Connection, setup: m.WorkerSetup)
         from mkframe.run.worker_device import prepare
 
         originals = of_worker()
-        registry = load_registry(setup.plugin_paths, originals)
+        registry = load_registry(setup.plugin_paths, originals, setup.unsafe_plugins)
         device = prepare(setup)
     except MkframeError as error:
         connection.send(m.WorkerFailed(reason=str(error), usage=True))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mkframe.errors import PluginError, SelectionError, UsageError
+from mkframe.plugin import probe
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import LoadFailure, Registry
 
@@ -297,3 +298,64 @@ def test_a_plugin_that_leaves_at_import_is_one_error_and_no_silence(words: tuple
         assert (result.returncode, "os._exit(0)" in result.stdout) == (0, True)
     else:
         assert (result.returncode, result.stderr.count("\n"), told in result.stderr) == (2, 1, True), result.stderr
+
+
+FATAL = {
+    "crash": ("import ctypes\nctypes.string_at(0)\n", "it kills the process with SIGSEGV when it is imported"),
+    "kill": ("import os\nos.kill(os.getpid(), 9)\n", "it kills the process with SIGKILL when it is imported"),
+    "exit-in-c": ("import ctypes\nctypes.CDLL(None)._exit(5)\n", "it ends the process with code 5 when it is imported"),
+    "fork": ("import os\nos.fork()\nENGINES = ()\n", "it forks the process when it is imported"),
+    "fork-in-c": ("import ctypes\nctypes.CDLL(None).fork()\nENGINES = ()\n", "it forks the process when it is imported"),
+    "exit-handler": (
+        "import atexit, os\natexit.register(lambda: os._exit(7))\nENGINES = ()\n",
+        "it ends the process with code 7 when the program ends",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FATAL)
+def test_what_a_process_does_not_survive_is_one_failure_that_disturbs_nobody(kind: str, folder: Path) -> None:
+    text, told = FATAL[kind]
+    (folder / "a_good.py").write_text("ENGINES = ()\n")
+    (folder / "fatal.py").write_text(text)
+    (folder / "z_bad.py").write_text("1 / 0\n")
+    registry = load_registry([str(folder)])
+    assert [(failure.id, failure.error) for failure in registry.failures] == [
+        ("fatal", told),
+        ("z_bad", "ZeroDivisionError: division by zero"),
+    ]
+    assert registry.engine_ids("residual_mlp")
+    (module,) = registry.unsafe
+    assert module not in sys.modules
+    again = load_registry([str(folder)], unsafe=registry.unsafe)
+    assert again.failures == registry.failures
+
+
+def test_every_fatal_plugin_is_found_beside_the_others(folder: Path) -> None:
+    for kind, (text, _) in FATAL.items():
+        (folder / f"{kind.replace('-', '_')}.py").write_text(text)
+    found = {failure.id.replace("_", "-"): failure.error for failure in load_registry([str(folder)]).failures}
+    assert found == {kind: told for kind, (_, told) in FATAL.items()}
+
+
+def test_a_plugin_that_hangs_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "LIMIT_S", 5.0)
+    (folder / "hanging.py").write_text("import threading\nthreading.Event().wait()\n")
+    (failure,) = load_registry([str(folder)]).failures
+    assert failure.error == "it does not come to an end within 5 s when it is imported"
+
+
+def test_the_built_in_plugins_need_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe.subprocess, "Popen", None)
+    monkeypatch.setattr("mkframe.plugin.loader.entry_points", lambda group: ())
+    assert load_registry().failures == ()
+
+
+def test_a_run_goes_on_beside_a_fatal_plugin(folder: Path, run_cli: Any) -> None:
+    (folder / "fatal.py").write_text(FATAL["crash"][0])
+    short = ("device=cpu", "shape=smoke", "timing.processes=1", "timing.rounds=1", "timing.samples_per_round=5", "--quiet")
+    done = run_cli(f"plugin_path={folder}", "engine=torch-cublas", *short)
+    assert (done.returncode, done.stderr) == (0, "")
+    refused = run_cli(f"plugin_path={folder}", "engine=fatal", *short)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "fatal (folder mine/fatal.py) could not be loaded: it kills the process with SIGSEGV when it is imported" in refused.stderr
