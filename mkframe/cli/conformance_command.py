@@ -13,7 +13,7 @@ from mkframe.conformance.messages import Setup
 from mkframe.conformance.requirements import REQUIREMENTS, Finding, Phase, Result
 from mkframe.conformance.runner import Runner
 from mkframe.conformance.setup import setup_of
-from mkframe.errors import UsageError
+from mkframe.errors import MkframeError, SelectionError, UsageError
 from mkframe.model.plan import GRAPH_SUFFIX
 from mkframe.plugin.loader import load_registry
 
@@ -61,17 +61,32 @@ def main(argv: list[str]) -> int:
 
 
 def _findings(engine_id: str, words: Sequence[str], plugin_paths: tuple[str, ...], options: _Options) -> list[Finding]:
-    """The plugin is loaded in a child process first: only one that loads there is loaded here, where the configuration is made."""
+    """The words are checked before anything is asked; where the engine itself stands against a configuration, the requirements say so."""
     first = [requirement for requirement in REQUIREMENTS if requirement.phase is Phase.PLUGIN]
     rest = [requirement for requirement in REQUIREMENTS if requirement.phase is not Phase.PLUGIN]
     workload = next((word.removeprefix("workload=") for word in reversed(words) if word.startswith("workload=")), None)
     bare = Setup(engine=engine_id, workload=workload, plugin_paths=plugin_paths)
+    whole = _possible_setup(engine_id, words, plugin_paths)
     with Runner(options.timeout_s, _tell if options.form == "text" else _say_nothing) as runner:
         runner.ask(bare, first)
         passed = {finding.name for finding in runner.findings if finding.result is Result.PASS}
         usable = {"loads", "option defaults"} <= passed
-        runner.ask(_setup(engine_id, words, plugin_paths) if usable else bare, rest)
+        runner.ask((whole or _setup(engine_id, words, plugin_paths)) if usable else bare, rest)
         return runner.findings
+
+
+def _possible_setup(engine_id: str, words: Sequence[str], plugin_paths: tuple[str, ...]) -> Setup | None:
+    """What the words ask for, or None where it is not for them that there is no setup. Raises UsageError for a mistake in the words."""
+    try:
+        return _setup(engine_id, words, plugin_paths)
+    except UsageError:
+        try:
+            _setup(engine_id, [word for word in words if word.startswith(("engine=", "workload="))], plugin_paths)
+        except MkframeError:
+            return None
+        raise
+    except MkframeError:
+        return None
 
 
 def _setup(engine_id: str, words: Sequence[str], plugin_paths: tuple[str, ...]) -> Setup:
@@ -79,7 +94,10 @@ def _setup(engine_id: str, words: Sequence[str], plugin_paths: tuple[str, ...]) 
     named = [word.partition("=")[0] for word in words]
     overrides = list(words)
     if "workload" not in named:
-        overrides.insert(0, f"workload={next(workload for workload, engine in registry.engines if engine == engine_id)}")
+        workloads = [workload for workload, engine in registry.engines if engine == engine_id]
+        if not workloads:
+            raise SelectionError(f"no engine is called {engine_id!r}; mkframe engines lists them")
+        overrides.insert(0, f"workload={workloads[0]}")
     if "shape" not in named:
         overrides.append(f"shape=[{','.join(shape_set_names(overrides, registry))}]")
     config = one_job(overrides, "conformance", registry, plugin_paths)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from mkframe.cli.parser import Parser
 from mkframe.config.nodes import DeviceConfig, DeviceKind
-from mkframe.errors import UsageError
+from mkframe.errors import MkframeError, UsageError
 from mkframe.model.device_card import MeasuredCard, Operation
 from mkframe.plan.devices import resolve
-from mkframe.probe.cards import card_path, identity, peak_rate, save_card
+from mkframe.probe.cards import card_path, check_writable, identity, peak_rate, save_card
 from mkframe.probe.process import measure_in_child
 from mkframe.run.device_lock import device_lock
 
@@ -21,7 +21,8 @@ def main(argv: list[str]) -> int:
     parser = Parser(
         prog="mkframe device",
         description="Measures a device (about a minute): launch, event and barrier floors, bandwidths, clocks. Nothing is set on it.",
-        epilog="Without --out the card goes to the user's cache folder, one per device and driver, where reports look for it.",
+        epilog="Without --out the card goes to the user's cache folder, one per device and driver, where reports look for it. "
+        "A card that cannot be written after all is printed.",
     )
     parser.add_argument("action", choices=("probe",), help="measure one device and write its card")
     parser.add_argument("keys", nargs="*", metavar="KEY=VALUE", help="device=auto|cpu|cuda, device.index=N, device.uuid=UUID, as for a run")
@@ -31,9 +32,15 @@ def main(argv: list[str]) -> int:
     resolved = resolve(device_config(options.keys))
     device = resolved.device
     print(resolved.note or f"device: {device.name}", file=sys.stderr)
+    path = Path(options.out) if options.out else card_path(*identity(device))
+    check_writable(path)  # before the minute that a card takes
     with device_lock(device, 0.0, print):
         document = measure_in_child(device, lambda text: print(f"  {text}", file=sys.stderr))
-    path = save_card(document, Path(options.out) if options.out else card_path(*identity(device)))
+    try:
+        save_card(document, path)
+    except MkframeError:
+        print(json.dumps(document, indent=2), flush=True)  # what was measured is not lost
+        raise
     if options.json:
         print(json.dumps(document, indent=2))
     else:

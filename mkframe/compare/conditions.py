@@ -37,7 +37,9 @@ def require_same(base: Report, new: Report, allowed: Iterable[str]) -> tuple[Dif
     if left := [difference for difference in found if difference.field not in allowed]:
         fields = " ".join(dict.fromkeys(difference.field for difference in left))
         listed = "; ".join(f"{difference.field}: {difference.text}" for difference in left)
-        raise UsageError(printable(f"BASE and NEW differ in what must be equal: {listed}. To compare them all the same: --allow {fields}"))
+        shared = base.cells.keys() & new.cells.keys()
+        advice = f"To compare them all the same: --allow {fields}" if shared else "They have no cell in common: there is nothing to compare"
+        raise UsageError(printable(f"BASE and NEW differ in what must be equal: {listed}. {advice}"))
     return found
 
 

@@ -43,6 +43,7 @@ def examinations(output: Path, plugin_paths: Sequence[str], environ: Mapping[str
         files("clock source", machine.clock_source_lines),
         files("cpu energy (RAPL)", machine.rapl_lines),
         files("output folder", partial(machine.disk_lines, output)),
+        files("cache folder", partial(machine.cache_lines, environ)),
         child("C++ compiler", tools.compiler_lines),
         child("nvcc", tools.nvcc_lines),
         child("NVRTC", tools.nvrtc_lines),

@@ -9,11 +9,12 @@ from pathlib import Path
 from mkframe.doctor.gpus import card_line
 from mkframe.doctor.line import KINDS, Line, no, ok, warn
 from mkframe.plan.devices import TorchBuild, cpu, installed_torch
-from mkframe.probe.cards import identity
+from mkframe.probe.cards import cards_folder, identity
 
 _GIB = 2**30
 _LITTLE_DISK_BYTES = _GIB
 _NO_DISK_BYTES = 64 * 2**20
+_LITTLE_CACHE_BYTES = 2**20
 _BUSY = 0.5
 _GOOD_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 _CPU = Path("/sys/devices/system/cpu")
@@ -95,8 +96,8 @@ def rapl_lines(folder: Path = _POWERCAP) -> Iterator[Line]:
 
 def disk_lines(folder: Path) -> Iterator[Line]:
     """`folder`: where runs are written. It need not exist; the nearest parent that does counts. Nothing is written."""
-    there = next((path for path in (folder, *folder.parents) if path.exists()), None)
-    if there is None or not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    there = _nearest(folder)
+    if there is None:
         yield no(
             "output folder", f"{folder.name} cannot be written here", "no report can be written", "change folder, or give out=DIR", *KINDS
         )
@@ -109,6 +110,25 @@ def disk_lines(folder: Path) -> Iterator[Line]:
         yield warn("output folder", found, "large grids may not fit", "free some space, or give out=DIR")
     else:
         yield ok("output folder", found, "reports and samples fit")
+
+
+def cache_lines(environ: Mapping[str, str]) -> Iterator[Line]:
+    """The folder of device cards and of what earlier runs took. It need not exist. Nothing is written."""
+    folder = cards_folder(environ)
+    there = _nearest(folder)
+    means = "device cards and the times of earlier runs cannot be kept"
+    if there is None:
+        yield warn("cache folder", "cannot be written", means, "make it writable, or set XDG_CACHE_HOME")
+    elif (free := shutil.disk_usage(there).free) < _LITTLE_CACHE_BYTES:
+        yield warn("cache folder", f"{free // 1024} KiB free", means, "free some space, or set XDG_CACHE_HOME")
+    else:
+        yield ok("cache folder", "can be written", "device cards and the times of earlier runs are kept")
+
+
+def _nearest(folder: Path) -> Path | None:
+    """The folder, or the nearest parent that exists; None where that is no folder that can be written."""
+    there = next((path for path in (folder, *folder.parents) if path.exists()), None)
+    return there if there is not None and there.is_dir() and os.access(there, os.W_OK | os.X_OK) else None
 
 
 def cpu_card_lines(environ: Mapping[str, str]) -> Iterator[Line]:

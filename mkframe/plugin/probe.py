@@ -3,6 +3,7 @@
 Nothing in Python survives a segmentation fault, `_exit` from C or a loop without an end, so only another process can find out.
 """
 
+import ctypes
 import importlib
 import json
 import os
@@ -24,6 +25,7 @@ _CHILD = (
     "from mkframe.plugin.probe import child_main; child_main(job['folders'], job['modules'], job['report'])"
 )
 _POLL_S = 0.005
+_PR_SET_PDEATHSIG = 1
 _WHEN = {False: "it is imported", True: "the program ends"}
 
 
@@ -125,6 +127,8 @@ def child_main(folders: Sequence[str], modules: Sequence[str], report: int) -> N
     """What the child process does: a line on `report` before each module and one after the last, then it ends as programs end. A copy of
     the process says which module made it, and ends at once."""
     os.set_inheritable(report, False)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # who asked is gone: nobody would end an import that hangs
     process, at, leave = os.getpid(), 0, os._exit  # now: `importing` refuses to leave
 
     def forked() -> None:

@@ -21,6 +21,7 @@ from mkframe.validate.finding import Finding, error
 from mkframe.validate.formats import DEVICE_CARD, a_word
 from mkframe.validate.parser import parse
 
+_CARD_BYTES = 256 * 1024
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -76,6 +77,27 @@ def findings_of(document: Any) -> list[Finding]:
     return list(result.findings)
 
 
+def check_writable(path: Path) -> None:
+    """Makes the folder of a card that is to come, and writes as much as a card there for a moment. Raises UnreadableError."""
+    if path.is_dir():
+        raise UnreadableError(f"cannot write {path}: it is a folder; name a file")
+    trial = path.with_name(f".{path.name}.{os.getpid()}.trial")
+    _make_folder(path)
+    try:
+        canonical.write_atomically(trial, bytes(_CARD_BYTES))
+    except UnreadableError as error:
+        raise UnreadableError(str(error).replace(trial.name, path.name)) from error
+    finally:
+        trial.unlink(missing_ok=True)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnreadableError(f"cannot make the folder {path.parent}: {error.strerror or error}") from error
+
+
 def save_card(document: dict[str, Any], path: Path) -> Path:
     """Writes a card, whole or not at all, and makes its folder. Raises RunError where it is no valid card, UnreadableError
     where it cannot be written."""
@@ -84,10 +106,7 @@ def save_card(document: dict[str, Any], path: Path) -> Path:
         raise RunError(
             f"device probe: the card contradicts its format at {findings[0].pointer}: {findings[0].message}; nothing was written"
         )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnreadableError(f"cannot make the folder {path.parent}: {error.strerror or error}") from error
+    _make_folder(path)
     canonical.write_atomically(path, canonical.dumps(document).encode())
     return path
 

@@ -84,6 +84,15 @@ def test_json_is_one_document(base: Path, slower: Path, capsys: Capture) -> None
     assert cell["ratio_low"] < cell["ratio"] < cell["ratio_high"]
 
 
+def test_no_advice_to_allow_where_nothing_could_be_compared(base: Path, tmp_path: Path, capsys: Capture) -> None:
+    other = report(tmp_path / "other", {(0, "another-graph"): samples(20.0, 5), (1, "another-graph"): samples(30.0, 6)})
+    assert compare(base, other) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "--allow" not in err
+    assert err.endswith("They have no cell in common: there is nothing to compare\n")
+
+
 def test_a_cell_that_no_longer_passes_is_listed_and_one(base: Path, tmp_path: Path, capsys: Capture) -> None:
     broken = report(tmp_path / "broken", {(0, GRAPH): samples(20.0, 5), (1, GRAPH): "crashed"})
     assert compare(base, broken, "--fail-on", "50") == 1

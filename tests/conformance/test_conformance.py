@@ -346,3 +346,10 @@ def test_generated_cases_are_odd_and_always_the_same() -> None:
 def test_any_seed_gives_cases(seed: int, count: int) -> None:
     workload = load_registry().workload("residual_mlp")
     assert 1 <= len(small_cases(workload, count, seed)) <= count
+
+
+@pytest.mark.parametrize("words", [("shape=nope",), ("precision=nope",), ("engine.torch-cublas.options.nope=1",), ("nope=1",)])
+def test_a_mistake_in_the_words_is_told_before_anything_is_asked(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="nope"):
+        conformance_command.main(["engine=torch-cublas", *words])
+    assert capsys.readouterr().out == ""

@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from probe_fakes import HOPPER, FakeGpu
 
+from mkframe.cli import device_command
 from mkframe.cli.device_command import device_config, summary
 from mkframe.config.nodes import DeviceKind
 from mkframe.errors import DeviceError, RunError, UnreadableError, UsageError
@@ -129,6 +130,33 @@ def test_a_folder_that_cannot_be_made_is_named(card: MeasuredCard, tmp_path: Pat
     (tmp_path / "file").write_text("")
     with pytest.raises(UnreadableError, match="cannot make the folder"):
         cards.save_card(card.document(), tmp_path / "file" / "card.json")
+
+
+@pytest.mark.parametrize(("out", "complaint"), [("file/card.json", "cannot make the folder"), (".", "it is a folder; name a file")])
+def test_a_probe_that_could_not_keep_its_card_measures_nothing(
+    out: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_command, "measure_in_child", None)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnreadableError, match=complaint):
+        device_command.main(["probe", "device=cpu", "--out", str(tmp_path / out)])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_card_that_cannot_be_written_any_more_is_printed(
+    card: MeasuredCard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "cards"
+
+    def measured(device: Device, tell: Any) -> dict[str, Any]:
+        folder.rmdir()
+        folder.write_text("")
+        return card.document()
+
+    monkeypatch.setattr(device_command, "measure_in_child", measured)
+    with pytest.raises(UnreadableError, match="cannot"):
+        device_command.main(["probe", "device=cpu", "--out", str(folder / "card.json")])
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(card.document()))
 
 
 def test_peaks_and_passes_are_looked_up(card: MeasuredCard) -> None:

@@ -196,6 +196,16 @@ def test_the_output_folder_need_not_exist_and_is_not_made(tmp_path: Path, monkey
     assert measurable(machine.disk_lines(tmp_path / "file" / "x")) == ()
 
 
+def test_a_cache_folder_that_keeps_nothing_is_a_warning(home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [line.status for line in machine.cache_lines(home)] == [Status.OK]
+    (tmp_path / "file").write_text("")
+    (line,) = machine.cache_lines({"XDG_CACHE_HOME": str(tmp_path / "file")})
+    assert (line.status, line.advice, measurable([line])) == (Status.WARN, "make it writable, or set XDG_CACHE_HOME", ("cpu", "cuda"))
+    usage = machine.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage._replace(free=2**19))
+    assert [line.status for line in machine.cache_lines(home)] == [Status.WARN]
+
+
 def ended(code: int | None, output: str = "", error: str = "") -> tools.Run:
     return lambda command, timeout_s: Ended(code=code, output=output, error=error)
 
