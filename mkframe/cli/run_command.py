@@ -102,9 +102,10 @@ class _RunCommand:
             if not any(case.runnable for case in plan.cases):
                 raise _nothing_to_report((cell.engine.id, cell.unsupported) for _, cell in plan.cells())
             ledger = new_ledger(plan)
-            journal = Journal(folder)
-            journal.begin(asdict(head_of(ledger)))
-            result = self._run(ledger, journal, folder, job.targets)
+            with Signals() as signals:  # from here on the end of this job is that of a whole sweep
+                journal = Journal(folder)
+                journal.begin(asdict(head_of(ledger)))
+                result = self._run(ledger, journal, folder, job.targets, signals)
         except (MkframeError, KeyboardInterrupt):
             _give_back(folder)
             raise
@@ -115,15 +116,15 @@ class _RunCommand:
     def resume(self, folder: Path, plugin_paths: Sequence[str]) -> int:
         """Goes on with the run in `folder`, and writes its report."""
         resumed = resume(folder, self._registry, plugin_paths)
-        result = self._run(resumed.ledger, resumed.journal, folder, shipped_targets())
+        with Signals() as signals:
+            result = self._run(resumed.ledger, resumed.journal, folder, shipped_targets(), signals)
         if result.error is not None:
             print(f"mkframe: {result.error}", file=sys.stderr)
         return result.exit_code
 
-    def _run(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...]) -> JobResult:
+    def _run(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...], signals: Signals) -> JobResult:
         """Measures what is missing, then writes and shows the report. Whatever else goes wrong once somebody has asked for the end,
         the result says so: no other job may begin."""
-        signals = Signals()
         try:
             return self._measured(ledger, journal, folder, targets, signals)
         except MkframeError as error:
@@ -132,7 +133,7 @@ class _RunCommand:
             return JobResult(exit_code=error.exit_code, error=str(error), interrupted=True)
 
     def _measured(self, ledger: Ledger, journal: Journal, folder: Path, targets: tuple[TargetGroup, ...], signals: Signals) -> JobResult:
-        with journal, signals:
+        with journal:
             with device_lock(ledger.plan.device, ledger.plan.wait_s, self.tell):
                 run_plan(ledger, journal, self._progress(ledger.plan), signals)
             if not ledger.hellos:

@@ -219,7 +219,7 @@ def command(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[
         ("import_error", "missing", "loads", "folder import_error/missing.py: ModuleNotFoundError: No module named"),
         ("import_error", "not-there-at-all", "loads", "no engine is called 'not-there-at-all', and folder import_error/"),
         ("import_error", "breach", "loads", "engine breach: option stages needs a default"),
-        ("import_crash", "crash", "loads", "the process was killed by SIGSEGV"),
+        ("import_crash", "crash", "loads", "folder import_crash/crash.py: it kills the process with SIGSEGV when it is imported"),
         ("import_hang", "hang", "loads", "no sign of life for 8 s"),
         ("cheats", "wrong-default", "option defaults", "expected an integer"),
     ],
