@@ -6,7 +6,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 
 from mkframe import canonical
 from mkframe.check.buffers import Tensors, allocate, names_of
@@ -14,9 +13,8 @@ from mkframe.check.case_data import BASE, CaseData, draw_case
 from mkframe.check.cell import BoundCell, CheckFailed, Evidence, Seal, bind_cell, check_after_timing, check_cell
 from mkframe.check.joined import reject_if_late
 from mkframe.check.producer import check_producer
-from mkframe.check.rotation import OutOfReach, Rotation, inputs_of_set, sets_for
-from mkframe.errors import RunError, WorkloadError
-from mkframe.model.outcome import Outcome, Rejected
+from mkframe.check.rotation import Rotation, inputs_of_set, sets_for
+from mkframe.errors import RunError
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import Role
 from mkframe.originals import Originals
@@ -25,6 +23,7 @@ from mkframe.plugin.engine import Engine
 from mkframe.plugin.registry import Registry
 from mkframe.redact import storable, storable_value
 from mkframe.run import messages as m
+from mkframe.run.classify import LONGEST_REASON, classify
 from mkframe.run.defences import Defences
 from mkframe.run.sources import file_sources, imported_sources
 from mkframe.run.worker_device import WorkerDevice, end_compile_workers
@@ -32,8 +31,6 @@ from mkframe.text import told
 from mkframe.timing.sampler import Subject, Timed
 from mkframe.validate.values import value_faults
 
-_CPU_MEMORY_WORDS = ("can't allocate memory", "not enough memory")
-_LONGEST_REASON = 500
 _MOST_FACTS = 65_536
 _TWIN_SAMPLES = 20
 
@@ -191,7 +188,7 @@ class OpenedCase:
             twin.warm_up(self._timing.warmups)
             self._send(m.TwinDone(engine=name, stream_ms=twin.sample(_TWIN_SAMPLES).stream_ms))
         except (RuntimeError, RunError) as error:
-            self._send(m.TwinDone(engine=name, stream_ms=np.empty(0), reason=storable(told(error))[:_LONGEST_REASON]))
+            self._send(m.TwinDone(engine=name, stream_ms=np.empty(0), reason=storable(told(error))[:LONGEST_REASON]))
 
     def _close_cell(self, name: str) -> None:
         cell = self._cells[name]
@@ -288,17 +285,3 @@ def fill_stored(tensors: Tensors, data: CaseData, names: tuple[str, ...]) -> Non
     """Copies the drawn inputs and weights of a case to the device."""
     for name in names:
         tensors[name].copy_(data.variants[BASE].stored[name])
-
-
-def classify(error: BaseException, doing: str) -> tuple[Outcome, str]:
-    """The outcome that an exception means, and one line that says what happened, fit for a report."""
-    text = storable(told(error, kind=False))
-    if isinstance(error, CheckFailed):
-        return Outcome.INCORRECT, text
-    if isinstance(error, WorkloadError | Rejected):
-        return Outcome.REJECTED, text
-    if isinstance(error, OutOfReach):
-        return Outcome.UNSUPPORTED, text
-    out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(word in text for word in _CPU_MEMORY_WORDS)
-    reason = f"{type(error).__name__} while {doing}: {text}"
-    return (Outcome.OOM if out_of_memory else Outcome.CRASHED), storable(reason)[:_LONGEST_REASON]
