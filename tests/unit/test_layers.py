@@ -35,6 +35,7 @@ SEES = {"compare": ("validate",), "explain": ("validate",)}  # these see layer 0
 
 WORKER_SIDE = (
     "mkframe.run.worker",
+    "mkframe.run.classify",
     "mkframe.run.opened_case",
     "mkframe.run.defences",
     "mkframe.run.watched",
