@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def stand_in_for_closed_streams() -> None:
     """Puts the null device where this process was started without a standard stream (`>&-`). Else the next file that is opened gets
-    the stream's number, and what children and compiled code print ends up in it."""
+    the stream's number, and what children and compiled code print ends up in it. A closed input stays None: who reads it says so."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -19,7 +19,6 @@ def stand_in_for_closed_streams() -> None:
             opened = os.open(os.devnull, os.O_RDWR)
             assert opened == number, "open takes the lowest free number"
             os.set_inheritable(number, True)
-    sys.stdin = sys.stdin or _null("r")
     sys.stdout = sys.stdout or _null("w")
     sys.stderr = sys.stderr or _null("w")
 

@@ -33,7 +33,7 @@ class Entry:
 def encode(entry: Entry) -> dict[str, Any]:
     """The entry as plain JSON types: what it belongs to, then the fields of its event. Samples become lists, in ms."""
     head = {"event": type(entry.event).__name__, "worker": entry.worker, "process": entry.process, "set": entry.set, "case": entry.case}
-    return head | {item.name: _plain(getattr(entry.event, item.name)) for item in fields(entry.event)}
+    return head | {item.name: _field(item.name, getattr(entry.event, item.name)) for item in fields(entry.event)}
 
 
 def decode(document: Mapping[str, Any], where: str) -> Entry:
@@ -71,14 +71,17 @@ def _check_whole(event: m.Event) -> None:
             raise Misfit("a launch twin has either samples or a reason")
 
 
+def _field(name: str, value: Any) -> Any:
+    """Floors have pairs for keys, (name, clock), which JSON does not: they become lists of three."""
+    return [[*key, _plain(samples)] for key, samples in value.items()] if name == "floors" else _plain(value)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if is_dataclass(value) and not isinstance(value, type):
         return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
-        if any(isinstance(key, tuple) for key in value):  # floors: (name, clock) -> samples
-            return [[*key, _plain(item)] for key, item in value.items()]
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]

@@ -18,7 +18,8 @@ def strict(subject: Subject) -> Iterator[Finding]:
     if not isinstance(subject.document.get("mkframe"), dict):
         yield error(STRICT, "there is no mkframe block: only a report of ours names the samples that its figures are rebuilt from")
     elif subject.folder is None:
-        yield error(STRICT, "the report was not read from a file, so that no samples lie beside it", PLACE[:1])
+        place = PLACE if "samples" in subject.document["mkframe"] else PLACE[:1]
+        yield error(STRICT, "the report was not read from a file, so that no samples lie beside it", place)
 
 
 def _rebuilt(id: str, subject: Subject) -> Iterable[Finding]:
