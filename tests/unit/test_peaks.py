@@ -247,7 +247,7 @@ def hello(multiprocessors: int = 4) -> m.Hello:
         cuda="13.0",
         threads=None,
         packages={},
-        floors={},
+        floors={("empty-pair", "stream"): np.full(3, 1.25e-3)},
         step_ms=None,
     )
 
