@@ -11,9 +11,7 @@ from mkframe.cli.show_table import show
 from mkframe.cli.targets import shipped_targets
 from mkframe.errors import UnreadableError
 from mkframe.report.table import table_of
-from mkframe.validate import SIZE_LIMIT, Finding, check_document
-from mkframe.validate.formats import COMPARISON, a_word
-from mkframe.validate.parser import parse
+from mkframe.validate import SIZE_LIMIT, Finding, comparison_of
 from mkframe.validate.reader import read_file
 
 
@@ -51,13 +49,7 @@ def _document(path: str) -> dict[str, Any]:
     data = read_file(path, SIZE_LIMIT)
     if isinstance(data, Finding):
         raise UnreadableError(f"{path}: {data.message}")
-    parsed = parse(data)
-    first = parsed.faults[0] if parsed.faults else None
-    if first is None:
-        result = check_document(parsed.document)
-        if result.ok and result.format == COMPARISON:
-            document: dict[str, Any] = parsed.document
-            return document
-        first = result.first_error
-    why = f"it is {a_word(str(result.format))}" if first is None else first.message
-    raise UnreadableError(f"{path} is no valid comparison report: {why}; see python -m mkframe validate {path}")
+    found = comparison_of(data)
+    if isinstance(found, str):
+        raise UnreadableError(f"{path} is no valid comparison report: {found}; see python -m mkframe validate {path}")
+    return found

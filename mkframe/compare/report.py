@@ -14,10 +14,8 @@ from mkframe.compare.text import shape_label
 from mkframe.errors import UnreadableError
 from mkframe.model.report import Summary
 from mkframe.text import printable
-from mkframe.validate import SIZE_LIMIT, check_document
+from mkframe.validate import SIZE_LIMIT, comparison_of
 from mkframe.validate.finding import Finding, shown
-from mkframe.validate.formats import COMPARISON, a_word
-from mkframe.validate.parser import parse
 from mkframe.validate.reader import read_file
 
 Shape = tuple[tuple[str, int], ...]
@@ -95,15 +93,10 @@ def load(path: str | Path) -> Report:
     data = read_file(path, SIZE_LIMIT)
     if isinstance(data, Finding):
         raise UnreadableError(f"{shown(str(path))}: {data.message}")
-    parsed = parse(data)
-    first = parsed.faults[0] if parsed.faults else None
-    if first is None:
-        result = check_document(parsed.document)
-        if result.ok and result.format == COMPARISON:
-            return _report(Path(path), sha256(data), parsed.document)
-        first = result.first_error
-    why = f"it is {a_word(str(result.format))}" if first is None else first.message
-    raise UnreadableError(printable(f"{shown(str(path))} is no valid comparison report: {why}; see python -m mkframe validate"))
+    found = comparison_of(data)
+    if isinstance(found, str):
+        raise UnreadableError(printable(f"{shown(str(path))} is no valid comparison report: {found}; see python -m mkframe validate"))
+    return _report(Path(path), sha256(data), found)
 
 
 def _report(path: Path, digest: str, document: Document) -> Report:

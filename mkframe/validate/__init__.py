@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mkframe.validate.finding import Finding, Result, Severity, error
-from mkframe.validate.formats import TOLD_BY, recognise
+from mkframe.validate.formats import COMPARISON, TOLD_BY, a_word, recognise
 from mkframe.validate.limited import limited
 from mkframe.validate.parser import parse
 from mkframe.validate.reader import SIZE_LIMIT, read_file, read_stream
@@ -33,6 +33,7 @@ __all__ = [
     "Severity",
     "check_document",
     "check_schema",
+    "comparison_of",
     "validate",
     "validate_stream",
 ]
@@ -67,6 +68,19 @@ def validate_stream(
 def check_document(document: Any, *, without: Collection[str] = (), strict: bool = False) -> Result:
     """Validates a document of plain Python types by every rule that needs no file."""
     return _of_values(document, _Asked(without=without, strict=strict))
+
+
+def comparison_of(data: bytes) -> dict[str, Any] | str:
+    """The comparison report that bytes hold, where nothing in it is an error; else the reason why they hold none, as a clause."""
+    parsed = parse(data)
+    first = parsed.faults[0] if parsed.faults else None
+    if first is None:
+        result = check_document(parsed.document)
+        if result.ok and result.format == COMPARISON:
+            document: dict[str, Any] = parsed.document
+            return document
+        first = result.first_error
+    return f"it is {a_word(str(result.format))}" if first is None else first.message
 
 
 def check_schema(document: Any) -> Result:

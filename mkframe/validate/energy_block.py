@@ -22,6 +22,7 @@ from mkframe.validate.energy_parts import (
 )
 from mkframe.validate.energy_view import EnergyReport, view_rule
 from mkframe.validate.finding import Finding, error, shown
+from mkframe.validate.summary_rules import mean_range
 
 _ENERGY: Path = ("mkframe", "energy")
 _TIMING: Path = ("mkframe", "timing")
@@ -138,7 +139,7 @@ def _ordered(place: Path, summary: object) -> Iterator[Finding]:
     if not low <= p50 <= p95 <= high:
         yield error("block-timing", "min <= p50 <= p95 <= max does not hold", place)
         return
-    least, most = 0.5 * low + 0.45 * p50 + 0.05 * p95, 0.5 * p50 + 0.45 * p95 + 0.05 * high
+    least, most = mean_range(low, p50, p95, high)
     # A mean of equal numbers may lie a rounding outside of them.
     if not max(low * (1 - RELATIVE), least * (1 - _SLACK)) <= mean <= min(high * (1 + RELATIVE), most * (1 + _SLACK)):
         why = f"mean_ms is {shown(mean)}, and the quantiles allow {shown(least)} to {shown(most)}"
