@@ -132,7 +132,7 @@ CARELESS = {
     "collecting": ("rejected", "process state: a call turned Python's garbage collector on"),
     "late-fork": ("rejected", "children: the engine left 1 process(es) running (sleep)"),
     "fork-that-returns": ("rejected", "children: the engine left 1 process(es) running (python)"),
-    "late-daemon": ("rejected", "children: the engine left 1 process(es) running ("),
+    "late-daemon": ("rejected", "children: the engine left 1 process(es) running (sleep)"),
 }
 SOUND = ("careful", "facts-path")
 

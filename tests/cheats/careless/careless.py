@@ -201,12 +201,16 @@ def late_fork() -> None:
 
 
 def late_daemon() -> None:
-    """In a session of its own, and its parent is gone."""
+    """In a session of its own, and its parent is gone. Waits until it runs under its own name: exec closes the pipe."""
+    ended, held = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             os.execvp("sleep", ["sleep", SLEEP_S])
         os._exit(0)
+    os.close(held)
+    os.read(ended, 1)
+    os.close(ended)
 
 
 def fork_that_returns() -> None:
