@@ -96,7 +96,7 @@ def main() -> int:
 
 def probe(target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([sys.executable, "-m", "mkframe", "device", "probe", "device=h200", "--json"], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([sys.executable, "-m", "mkframe", "device", "probe", "device=cuda", "--json"], stdout=subprocess.PIPE, check=True)
     (target / "card.json").write_bytes(done.stdout)
 
 
