@@ -48,6 +48,7 @@ class Claim:
 
 def claims() -> tuple[Claim, ...]:
     unrolled = (GRAPHS, NINE, "timing=unrolled")
+    footprint = ("engine=torch-cublas-graph", "shape=footprint")
     engines = ",".join([*HONEST, *(f"{fault}-at-clock" for fault in FAULTS)])
     faults = (
         "plugin_path=tests/gpu/faulty",
@@ -64,12 +65,14 @@ def claims() -> tuple[Claim, ...]:
         Claim(name="residual-mlp-graphs-h200-unrolled-again", arguments=unrolled, seconds=80),
         *(
             Claim(
-                name=f"residual-mlp-footprint-{footprint}-h200-cold",
-                arguments=("engine=torch-cublas-graph", "shape=footprint", "timing=cold", f"timing.footprint={footprint}"),
+                name=f"residual-mlp-footprint-{caches}-h200-cold",
+                arguments=(*footprint, "timing=cold", f"timing.footprint={caches}"),
                 seconds=25,
             )
-            for footprint in FOOTPRINTS
+            for caches in FOOTPRINTS
         ),
+        Claim(name="residual-mlp-footprint-warm-h200-unrolled", arguments=(*footprint, "timing=unrolled"), seconds=25),
+        Claim(name="residual-mlp-footprint-evict-h200-cold", arguments=(*footprint, "timing=cold", "timing.method=evict"), seconds=25),
         Claim(name="faults-h200-per-call", arguments=faults, seconds=90, exit_code=1),
         Claim(name="residual-mlp-baselines-h200-per-call", arguments=("engine=baselines", NINE), seconds=120),
     )
