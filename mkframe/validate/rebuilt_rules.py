@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from mkframe.validate.finding import Finding, Severity, error
-from mkframe.validate.formats import COMPARISON
+from mkframe.validate.formats import COMPARISON, ENERGY
 from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.samples_rule import PLACE, samples_bytes
 
@@ -12,7 +12,7 @@ STRICT = "strict"
 
 
 def strict(subject: Subject) -> Iterator[Finding]:
-    """The strict profile takes no report whose figures cannot be rebuilt."""
+    """The strict profile takes no comparison whose figures cannot be rebuilt."""
     if not subject.strict:
         return
     if not isinstance(subject.document.get("mkframe"), dict):
@@ -20,6 +20,12 @@ def strict(subject: Subject) -> Iterator[Finding]:
     elif subject.folder is None:
         place = PLACE if "samples" in subject.document["mkframe"] else PLACE[:1]
         yield error(STRICT, "the report was not read from a file, so that no samples lie beside it", place)
+
+
+def strict_energy(subject: Subject) -> Iterator[Finding]:
+    """An energy report holds its own reads, from which every profile rebuilds its figures: only the block is missing in a foreign one."""
+    if subject.strict and not isinstance(subject.document.get("mkframe"), dict):
+        yield error(STRICT, "there is no mkframe block: only a report of ours says by which energy protocol its windows were taken")
 
 
 def _rebuilt(id: str, subject: Subject) -> Iterable[Finding]:
@@ -45,6 +51,13 @@ REBUILT_RULES: tuple[Rule, ...] = (
         severities=(_E,),
         says="strict profile: the report has a mkframe block and was read from a file",
         check=strict,
+    ),
+    Rule(
+        id=STRICT,
+        format=ENERGY,
+        severities=(_E,),
+        says="strict profile: the report has a mkframe block",
+        check=strict_energy,
     ),
     *(
         Rule(

@@ -139,6 +139,8 @@ def _a_cell_without_results(document: Document, block: Document, random: Random)
     cell = block["cells"][index]
     engines = next(case["engines"] for case in document[cell["set"]] if case["shape"] == cell["shape"])
     del engines[cell["engine"]]
+    if "rates" in cell:
+        cell["rates"] = None  # else they follow from no time, which another rule finds
     return (f"/mkframe/cells/{index}",)
 
 

@@ -8,7 +8,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -204,8 +204,8 @@ def _stranger_in_the_samples(folder: Path) -> Filed:
     return Filed(path=folder / "report.json", place="/mkframe/samples", settings={"strict": True})
 
 
-def _strict_and_foreign(folder: Path) -> Filed:
-    return Filed(path=_put(folder, bases()["the recorded comparison report"]), place="", settings={"strict": True})
+def _strict_and_foreign(base: str, folder: Path) -> Filed:
+    return Filed(path=_put(folder, bases()[base]), place="", settings={"strict": True})
 
 
 def _mean_of_other_samples(folder: Path) -> Filed:
@@ -222,13 +222,16 @@ def _another_step_of_the_clock(folder: Path) -> Filed:
     return Filed(path=_put(folder, document), place="/mkframe/timing/timer_step_ms", settings={"strict": True})
 
 
-def _intervals_by_another_rule(folder: Path) -> Filed:
-    """A report with rates is one of schema 1.2, and its intervals are those of an older rule."""
-    return Filed(path=_put(folder, bases()["our report with rates"]), place="/mkframe/cells", settings={"strict": True})
+def _another_interval(folder: Path) -> Filed:
+    document = copy.deepcopy(bases()["our published report"])
+    document["mkframe"]["cells"][0]["interval"]["low_ms"] *= 1 - 1e-6
+    return Filed(path=_put(folder, document), place="/mkframe/cells/0/interval/low_ms", settings={"strict": True})
 
 
-def _verdicts_by_another_rule(folder: Path) -> Filed:
-    return Filed(path=_put(folder, bases()["our report with rates"]), place="/mkframe/verdicts", settings={"strict": True})
+def _another_ratio(folder: Path) -> Filed:
+    document = copy.deepcopy(bases()["our published report"])
+    document["mkframe"]["verdicts"][0]["ratio_high"] *= 1 + 1e-6
+    return Filed(path=_put(folder, document), place="/mkframe/verdicts/0", settings={"strict": True})
 
 
 def _payload_that_is_not_there(folder: Path) -> Filed:
@@ -236,15 +239,16 @@ def _payload_that_is_not_there(folder: Path) -> Filed:
     return Filed(path=path, place="/provenance/payload_manifest/draws/0/path", settings={"payload": folder})
 
 
-FILED: dict[str, Callable[[Path], Filed]] = {
-    "samples": _other_samples,
-    "samples-file": _stranger_in_the_samples,
-    "strict": _strict_and_foreign,
-    "rebuilt-summary": _mean_of_other_samples,
-    "rebuilt-step": _another_step_of_the_clock,
-    "rebuilt-interval": _intervals_by_another_rule,
-    "rebuilt-verdict": _verdicts_by_another_rule,
-    "payload": _payload_that_is_not_there,
+FILED: dict[tuple[str, str], Callable[[Path], Filed]] = {
+    ("comparison", "samples"): _other_samples,
+    ("comparison", "samples-file"): _stranger_in_the_samples,
+    ("comparison", "strict"): partial(_strict_and_foreign, "the recorded comparison report"),
+    ("energy", "strict"): partial(_strict_and_foreign, "the recorded energy report"),
+    ("comparison", "rebuilt-summary"): _mean_of_other_samples,
+    ("comparison", "rebuilt-step"): _another_step_of_the_clock,
+    ("comparison", "rebuilt-interval"): _another_interval,
+    ("comparison", "rebuilt-verdict"): _another_ratio,
+    ("energy", "payload"): _payload_that_is_not_there,
 }
 
 
@@ -314,8 +318,8 @@ def _found_alone() -> dict[tuple[str, str], Mutant]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.format} {rule.id}")
 def test_without_a_rule_a_mutant_gets_through(rule: Rule, tmp_path: Path) -> None:
-    if rule.id in FILED:
-        filed = FILED[rule.id](tmp_path / "run")
+    if (rule.format, rule.id) in FILED:
+        filed = FILED[rule.format, rule.id](tmp_path / "run")
         assert _is_at(filed, validate(filed.path, **filed.settings).findings)
         assert not _is_at(filed, validate(filed.path, **filed.settings, without={rule.id}).findings)
         return
@@ -326,4 +330,4 @@ def test_without_a_rule_a_mutant_gets_through(rule: Rule, tmp_path: Path) -> Non
 
 
 def test_every_fault_in_files_belongs_to_a_rule() -> None:
-    assert FILED.keys() <= {rule.id for rule in RULES}
+    assert FILED.keys() <= {(rule.format, rule.id) for rule in RULES}
