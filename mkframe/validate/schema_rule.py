@@ -86,7 +86,12 @@ def _required(problem: "ValidationError") -> Iterator[Finding]:
     for key in problem.validator_value:
         if key not in problem.instance:
             why = problem.schema.get("description") if known is None else known.get(key, {}).get("description")
-            yield _here(problem, f"the key {key} is missing" + (f": {why}" if why else ""))
+            yield _here(problem, f"the key {key} is missing" + (f": {_first_sentence(why)}" if why else ""))
+
+
+def _first_sentence(description: str) -> str:
+    """What a field is. How it must agree with others follows in the schema, and is no use before the field is there."""
+    return re.split(r"(?<=\.) ", description, maxsplit=1)[0]
 
 
 def _dependent_required(problem: "ValidationError") -> Iterator[Finding]:

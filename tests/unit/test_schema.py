@@ -67,7 +67,7 @@ def _named(schema: dict[str, Any], path: str = "#") -> Iterator[tuple[str, str, 
 FIELDS = [(f"{name}{where}", key, node) for name in FORMATS for where, key, node in _named(SCHEMAS[name])]
 
 
-VERSIONS = {"comparison": "1.2.0", "energy": "1.1.0"}
+VERSIONS = {"comparison": "1.2.1", "energy": "1.1.0"}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -119,7 +119,7 @@ def test_every_reference_exists_and_only_annotations_and_closing_stand_beside_it
     assert found
     for node in found:
         assert node["$ref"].removeprefix("#/$defs/") in SCHEMAS[name]["$defs"]
-        assert node.keys() <= {"$ref", "description", "unevaluatedProperties"}
+        assert node.keys() <= {"$ref", "description", "x-rules", "unevaluatedProperties"}
 
 
 def test_resolving_leaves_no_reference_and_keeps_what_stands_beside_one() -> None:
