@@ -9,6 +9,7 @@ from mkframe.validate.comparison_parts import EngineEntry, Path, Shape, cases, e
 from mkframe.validate.rule import Subject
 
 _OUTCOMES = tuple(Outcome)
+FORMS = ("eager", "graph")
 Key = tuple[str, int, str]
 """(shape set, index of the case in it, engine), as the plan names a cell."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mkframe.canonical import digest
 from mkframe.model.outcome import Outcome
-from mkframe.validate.block_parts import Key, all_known, block_cells, block_of
+from mkframe.validate.block_parts import FORMS, Key, all_known, block_cells, block_of
 from mkframe.validate.comparison_parts import Path, Shape, above, amount, entries, items, table, whole
 from mkframe.validate.comparison_rules import output_faults
 from mkframe.validate.finding import Finding, Severity, error, shown
@@ -20,6 +20,7 @@ _E = Severity.ERROR
 _CHANGED_INPUT = {"input negated", "input fresh"}
 """The checks that make replay_changed_input true."""
 _HASH = re.compile(r"[0-9a-f]{64}")
+_IN_AN_ID = re.compile(r"[\w-]")
 _NAME = re.compile(r"samples-[0-9a-f]{64}\.npz")
 _SAME = (
     (("timing",), ("timing", "protocol")),
@@ -39,7 +40,7 @@ def stated_twice(subject: Subject) -> Iterator[Finding]:
         if _plain(one) and _plain(other) and isinstance(one, str) is isinstance(other, str) and one != other:
             yield error("stated-twice", f"{outer[-1]} is {shown(one)}, and mkframe.{'.'.join(inner)} is {shown(other)}", outer)
     precision, contract = document.get("precision"), table(block, "precision").get("id")
-    if isinstance(precision, str) and precision and isinstance(contract, str) and not precision.startswith(f"{contract.upper()} "):
+    if isinstance(precision, str) and precision and isinstance(contract, str) and not _begins_with(precision, contract.upper()):
         why = f"precision does not begin with {shown(contract.upper())}, the contract of the block"
         yield error("stated-twice", why, ("precision",))
     timing = table(block, "timing")
@@ -47,6 +48,11 @@ def stated_twice(subject: Subject) -> Iterator[Finding]:
     if isinstance(protocol, str) and isinstance(state, str) and (protocol == "cold") != (state == "cold"):
         why = f"cache_state is {shown(state)} with the protocol {shown(protocol)}"
         yield error("stated-twice", why, ("mkframe", "timing", "cache_state"))
+
+
+def _begins_with(text: str, id: str) -> bool:
+    """Whether a text begins with an id, and not with a longer one: FP16_ACC32 is no FP16."""
+    return text.startswith(id) and _IN_AN_ID.match(text, len(id)) is None
 
 
 def _at(node: dict[str, Any], path: tuple[str, ...]) -> Any:
@@ -184,7 +190,7 @@ def cell_outcome(subject: Subject) -> Iterator[Finding]:
         low, high = (amount(table(record, "interval").get(name)) for name in ("low_ms", "high_ms"))
         if low is not None and high is not None and above(low, high):
             yield error("cell-outcome", f"low_ms is {shown(low)}, above high_ms, which is {shown(high)}", (*cell.path, "interval"))
-        if isinstance(record.get("form"), str) and record["form"] != cell.form:
+        if record.get("form") in FORMS and record["form"] != cell.form:
             yield error("cell-outcome", f"form is {shown(record['form'])}, and the id is one of {cell.form} form", (*cell.path, "form"))
         if hold is False and record.get("late_samples") is not None:
             yield error("cell-outcome", "late_samples count held samples, and nothing was held", (*cell.path, "late_samples"))

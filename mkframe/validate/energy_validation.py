@@ -171,11 +171,22 @@ def _reasons_against(document: Node) -> Iterator[str]:
             yield f"violations is {shown(violations)}"
     except Absent:
         pass
+    if not all(_replays(document)):
+        yield "not every replay equals its eager call"
+
+
+def _replays(document: Node) -> Iterator[bool]:
+    """What is said of replays: of all together, and where that is missing, as it may be where values are compared, of each."""
     try:
-        if not flag(whole_report, _ALL_REPLAYS):
-            yield "not every replay equals its eager call"
+        yield flag(document, *_PLACE, _ALL_REPLAYS)
+        return
     except Absent:
         pass
+    for _, draw in objects(document, *_DRAWS):
+        try:
+            yield from _flags(draw)
+        except Absent:
+            continue
 
 
 def _is_told(document: Node) -> bool:

@@ -1,6 +1,5 @@
 """Rates and shares of a report of ours: rebuilt from its costs, medians and peaks, and held against the peaks that it states."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from math import isclose
@@ -8,7 +7,10 @@ from typing import Any
 
 from mkframe.model.peaks import DatasheetPeaks, MeasuredPeaks, PeaksRecord
 from mkframe.peaks import Claim, above_measured, impossible, is_rotated, rates
+from mkframe.validate.block_parts import block_cells
+from mkframe.validate.comparison_parts import Path
 from mkframe.validate.finding import Finding, error, warning
+from mkframe.validate.rule import Subject
 
 IMPOSSIBLE = "impossible-rate"
 ABOVE_MEASURED = "above-measured-peak"
@@ -16,27 +18,22 @@ RATES = "rates"
 _TOLERANCE = 1e-12
 """Relative: another writer may divide in another order."""
 
-Medians = Mapping[tuple[str, str, str], float]
-"""(shape set, shape as JSON, engine) -> median stream time in ms."""
 
-
-def peaks_findings(document: dict[str, Any]) -> Iterator[Finding]:
-    """`document` holds to its schema. A cell without times or without a cost claims nothing, and a report without peaks has nothing to
+def peaks_findings(subject: Subject) -> Iterator[Finding]:
+    """The document holds to its schema. A cell without times or without a cost claims nothing, and a report without peaks has nothing to
     hold a claim against."""
-    block = document.get("mkframe")
+    block = subject.document.get("mkframe")
     if not isinstance(block, dict):
         return
-    peaks, medians = _peaks(block["device"].get("peaks")), _medians(document)
-    for index, cell in enumerate(block["cells"]):
-        p50_ms = medians.get((cell["set"], _key(cell["shape"]), cell["engine"]))
-        if cell["outcome"] == "passed" and cell["cost"] is not None and p50_ms is not None:
-            yield from _of_cell(block, cell, _claim(block, cell, p50_ms), peaks, index)
-        elif cell.get("rates") is not None:
-            yield error(RATES, "rates stand in a cell without times or without a cost", ("mkframe", "cells", index, "rates"))
+    peaks = _peaks(block["device"].get("peaks"))
+    for cell in block_cells(subject):
+        if cell.record["cost"] is not None and cell.p50_ms is not None:
+            yield from _of_cell(block, cell.record, _claim(block, cell.record, cell.p50_ms), peaks, cell.path)
+        elif cell.record.get("rates") is not None:
+            yield error(RATES, "rates stand in a cell without times or without a cost", (*cell.path, "rates"))
 
 
-def _of_cell(block: Mapping[str, Any], cell: Mapping[str, Any], claim: Claim, peaks: PeaksRecord | None, index: int) -> Iterator[Finding]:
-    place = ("mkframe", "cells", index)
+def _of_cell(block: Mapping[str, Any], cell: Mapping[str, Any], claim: Claim, peaks: PeaksRecord | None, place: Path) -> Iterator[Finding]:
     if "rates" in cell and not _same(cell["rates"], claim, peaks):
         yield error(RATES, "the rates do not follow from cost, median stream time and peaks of the report", (*place, "rates"))
     if peaks is not None and peaks.datasheet is not None:
@@ -80,19 +77,3 @@ def _peaks(stated: Mapping[str, Any] | None) -> PeaksRecord | None:
         datasheet=None if datasheet is None else DatasheetPeaks(**datasheet),
         measured=None if measured is None else MeasuredPeaks(**measured),
     )
-
-
-def _medians(document: Mapping[str, Any]) -> Medians:
-    return {
-        (name, _key(case["shape"]), engine): result["stream_summary"]["p50_ms"]
-        for name, cases in document.items()
-        if isinstance(cases, list)
-        for case in cases
-        if isinstance(case, dict) and "engines" in case
-        for engine, result in case["engines"].items()
-        if "stream_summary" in result
-    }
-
-
-def _key(shape: Mapping[str, int]) -> str:
-    return json.dumps(shape, sort_keys=True)

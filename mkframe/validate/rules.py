@@ -33,7 +33,7 @@ def _of_document(check: Callable[[dict[str, Any]], Iterable[Finding]], subject: 
 
 
 def _peaks(id: str, subject: Subject) -> Iterable[Finding]:
-    return (finding for finding in peaks_findings(subject.document) if finding.rule == id)
+    return (finding for finding in peaks_findings(subject) if finding.rule == id)
 
 
 def _samples(subject: Subject) -> Iterable[Finding]:

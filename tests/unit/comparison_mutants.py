@@ -222,7 +222,7 @@ def _of_ours() -> Iterator[tuple[Any, ...]]:
     yield "cell-results", "unsupported with an entry", put(f"{cell(1, 'persistent')}/outcome", "unsupported"), failed
     yield "cell-results", "entry without a cell", drop(cell(1, "persistent")), failed
     yield "cell-results", "cell without an entry", put(f"{cell(1, 'torch-compile')}/outcome", "oom"), cell(1, "torch-compile")
-    for name, value in (("reason", "slow"), ("interval", None), ("form", "graph"), ("form", "other")):
+    for name, value in (("reason", "slow"), ("interval", None), ("form", "graph")):
         place = f"{cell(0, 'conventional')}/{name}"
         yield "cell-outcome", f"passed with {name} {value}", put(place, value), place
     yield "cell-outcome", "failed without a reason", put(f"{cell(1, 'persistent')}/reason", None), f"{cell(1, 'persistent')}/reason"

@@ -192,6 +192,37 @@ def test_a_depth_of_one_may_be_left_out() -> None:
     assert check_document(made).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("precision", "expected"),
+    [("FP16", 0), ("FP16: half in", 0), ("FP16 input", 0), ("FP16_ACC32 input", 1), ("FP16-mixed", 1), ("FP161", 1), ("fp16 input", 1)],
+)
+def test_the_precision_begins_with_the_contract_and_not_with_a_longer_one(precision: str, expected: int) -> None:
+    assert OURS["mkframe"]["precision"]["id"] == "fp16"
+    assert len(check_document(OURS | {"precision": precision}).findings) == expected
+
+
+def test_rates_are_found_where_a_depth_of_one_is_left_out_in_one_place() -> None:
+    made = copy.deepcopy(OURS)
+    cell = next(cell for cell in made["mkframe"]["cells"] if cell["outcome"] == "passed")
+    case = next(case for case in made[cell["set"]] if case["shape"] == cell["shape"])
+    seconds = case["engines"][cell["engine"]]["stream_summary"]["p50_ms"] / 1e3
+    cell["cost"] = {"bytes": 1000, "flops": 10}
+    cell["rates"] = {"bytes_per_s": 1000 / seconds, "flops_per_s": 10 / seconds} | dict.fromkeys(
+        ("compute_share", "memory_share", "read_share")
+    )
+    case["shape"] = case["shape"] | {"depth": 1}
+    assert check_document(made).findings == ()
+    cell["rates"]["bytes_per_s"] *= 2
+    assert [finding.rule for finding in check_document(made).findings] == ["rates"]
+
+
+@pytest.mark.parametrize("value", [3, None, [], "a"])
+def test_a_list_that_is_no_shape_set_may_stand_in_a_report_of_ours(value: Any) -> None:
+    """It is an unknown key, and no rule takes it for results."""
+    findings = check_document(OURS | {"plots": [{"engines": value}]}).findings
+    assert [(finding.rule, finding.pointer) for finding in findings] == [("unknown-key", "/plots")]
+
+
 # --- reports of every kind
 
 

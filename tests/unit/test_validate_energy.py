@@ -357,6 +357,16 @@ def test_host_times_may_be_200_ppm_less_than_the_device_s() -> None:
     assert [one.severity for one in far if one.rule == "two-clocks"] == [Severity.ERROR]
 
 
+@pytest.mark.parametrize("stated", [True, False])
+@pytest.mark.parametrize("equal", [True, False])
+def test_replays_count_where_values_are_compared_and_no_total_names_them(stated: bool, equal: bool) -> None:
+    changed = copy.deepcopy(VALUES)
+    for draw in changed["validation"]["draws"]:
+        draw["graph_replays_equal_eager"] = [True, equal]
+    changed["validation"]["passed"] = stated
+    assert [finding.rule for finding in check_document(changed).findings if finding.severity == "E"] == ["passed"] * (stated is not equal)
+
+
 def test_an_unknown_key_is_a_doubt_of_others_and_an_error_of_ours() -> None:
     for place in ((), ("hardware",), ("validation", "draws", 0), ("rounds", 1, "idle_after", "end"), ("summary",)):
         pointer = "".join(f"/{token}" for token in (*place, "more"))
