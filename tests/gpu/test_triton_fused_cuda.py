@@ -120,7 +120,7 @@ def test_every_check_passes_and_all_processes_take_one_choice(run_cli: Any, tmp_
     cells = json.loads(path.read_text())["mkframe"]["cells"]
     assert [cell["outcome"] for cell in cells] == ["passed"] * 18
     assert all(cell["nodes"] == ["residual_mlp_fused"] for cell in cells if cell["engine"] == "triton-fused-graph")
-    kept = [path for path in (tmp_path / "triton").rglob("*.autotune.json")]
+    kept = list((tmp_path / "triton").rglob("*.autotune.json"))
     assert len(kept) == 9
     for file in kept:
         timings = json.loads(file.read_text())["configs_timings"]
