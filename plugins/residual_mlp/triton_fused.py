@@ -22,7 +22,7 @@ MOST_CHANNELS = 1024
 MOST_WEIGHTS = 2**30  # elements of one matrix: offsets inside it are 32-bit, with room for the padding
 ACCUMULATORS = 64  # elements of the y tile in a thread; with twice as many the compiler spills
 CHUNK_BYTES = 160 * 2**10  # of weights in shared memory at a time
-TUNING_MS = 20.0  # of calls in one graph, as Triton estimates them; the graph is replayed ten times
+TUNING_MS = 10.0  # of calls in one graph, as Triton estimates them; the graph is replayed ten times
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
