@@ -21,7 +21,8 @@ for _cell in TEMPLATE["mkframe"]["cells"]:
 TEMPLATE["mkframe"]["device"].pop("peaks", None)
 SHAPES = ({"rows": 33, "channels": 32, "hidden": 64}, {"rows": 257, "channels": 64, "hidden": 128})
 THREE = (0, 0, 1, 1, 2, 2)
-STEP_MS: float = TEMPLATE["mkframe"]["timing"]["timer_step_ms"]
+STEP_MS = 3.2e-05  # that of `samples`
+TEMPLATE["mkframe"]["timing"]["timer_step_ms"] = STEP_MS
 TIMES = ("min_ms", "p50_ms", "p95_ms", "max_ms", "mean_ms")
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
