@@ -10,6 +10,7 @@ The tree:
     |-- PluginError       (2)    an engine or workload that breaks its contract or fails to import
     |-- UnreadableError   (2)    a file that cannot be read as a report, or written
     |-- RunError          (1)    a run that ended without a usable report
+    |-- KernelError       (1)    a kernel that does not compile, or is not what its declaration says
     `-- WorkloadError     (1)    a workload whose own checks do not hold (its mutants pass, say)
 
 A message names the key, file or engine, and what to do. Our own invariants use `assert`.
@@ -48,6 +49,12 @@ class UnreadableError(MkframeError):
 
 class RunError(MkframeError):
     """A run ended without a usable report."""
+
+    exit_code = 1
+
+
+class KernelError(MkframeError):
+    """A kernel does not compile, or its cubin is not what its declaration says."""
 
     exit_code = 1
 

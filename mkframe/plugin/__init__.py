@@ -1,4 +1,5 @@
-"""The two doors: engines and workloads. Third parties and built-ins import from here and nowhere else in mkframe.
+"""The two doors: engines and workloads. Third parties and built-ins import from here and nowhere else in mkframe,
+beside mkframe.kernels for kernels that are compiled.
 
 A plugin is one Python file. It names what it brings in module constants:
 
@@ -10,6 +11,7 @@ docs/plugins.md shows a complete file of each kind.
 """
 
 from mkframe.model.device import Device
+from mkframe.model.kernel import Kernel, Target
 from mkframe.model.precision import Precision
 from mkframe.model.tensors import Role, TensorSpec
 from mkframe.plugin.engine import Engine, NoOptions
@@ -22,11 +24,13 @@ __all__ = [
     "Defaults",
     "Device",
     "Engine",
+    "Kernel",
     "KernelNode",
     "Launches",
     "NoOptions",
     "Precision",
     "Role",
+    "Target",
     "TensorSpec",
     "Tolerance",
     "Workload",

@@ -5,6 +5,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
+from mkframe.model.kernel import Kernel
 from mkframe.model.tensors import ITEM_BYTES, Role, TensorSpec
 from mkframe.plugin.contract import ContractBreach
 from mkframe.plugin.workload import Acceptance, Cost, Tolerance
@@ -42,6 +43,16 @@ def check_reason(found: Any) -> str | None:
     if found is not None and not (isinstance(found, str) and found.strip()):
         raise ContractBreach(f"must return a reason or None, not {shown(found)}")
     return None if found is None else one_line(found)
+
+
+def check_kernels(found: Any) -> tuple[Kernel, ...]:
+    """Of `kernels`: a tuple of Kernels; a Kernel checks itself."""
+    if not isinstance(found, tuple | list):
+        raise ContractBreach(f"must return a tuple of Kernels, not {shown(found)}")
+    for item in found:
+        if not isinstance(item, Kernel):
+            raise ContractBreach(f"gives {shown(item)}; every item is a Kernel")
+    return tuple(found)
 
 
 def check_cost(found: Any) -> Cost:

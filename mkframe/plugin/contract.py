@@ -15,7 +15,7 @@ DEVICES = ("cpu", "cuda")
 RESERVED = ("all", "baselines", "default")
 _ID = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _OPTION_TYPES = (int, float, str, bool)
-_METHODS = {"bind": 4, "unsupported": 3, "scratch": 3, "implementation": 1, "sources": 0}
+_METHODS = {"bind": 4, "unsupported": 3, "scratch": 3, "kernels": 4, "implementation": 1, "sources": 0}
 
 
 class ContractBreach(Exception):

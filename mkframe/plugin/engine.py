@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mkframe.model.device import Device
+from mkframe.model.kernel import Kernel, Target
 from mkframe.model.precision import Precision
 from mkframe.model.tensors import TensorSpec
 from mkframe.plugin.launches import Launches
@@ -51,6 +52,11 @@ class Engine(ABC):
     def scratch(self, case: Any, precision: Precision, options: Any) -> Mapping[str, TensorSpec]:
         """Tensors that the engine needs beside the workload's: the framework allocates and poisons them."""
         return {}
+
+    def kernels(self, case: Any, precision: Precision, target: Target, options: Any) -> tuple[Kernel, ...]:
+        """The kernels that this cell launches on such a device and that can be compiled ahead, without one; none by itself. `compile`
+        asks for them, so nothing may be imported here that needs a device or the kernel's compiler."""
+        return ()
 
     @abstractmethod
     def bind(self, case: Any, precision: Precision, tensors: Mapping[str, Any], options: Any) -> Launches:

@@ -12,6 +12,7 @@ from mkframe.errors import UsageError
 from mkframe.text import printable, told
 
 FOLDER_PREFIX = "mkframe_folder_"
+KERNELS = "kernels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class Refused:
 
 
 def open_folders(plugin_paths: Iterable[str]) -> Iterator[Found | Refused]:
-    """The contents of every folder, each folder once. Names that begin with `_` or `.` are passed over.
+    """The contents of every folder, each folder once. Names that begin with `_` or `.` are passed over, and
+    so is a folder called `kernels`: its modules import the compiler of kernels, in a process of its own.
 
     Raises UsageError where a path is no folder that can be read.
     """
@@ -41,7 +43,7 @@ def open_folders(plugin_paths: Iterable[str]) -> Iterator[Found | Refused]:
         package = _synthetic_package(folder)
         names: set[str] = set()
         for path in sorted(_entries(folder), key=lambda path: (not path.is_dir(), path.name)):
-            item = None if path.name.startswith(("_", ".")) else _entry(path, folder.name, package)
+            item = None if path.name.startswith(("_", ".")) or path.name == KERNELS else _entry(path, folder.name, package)
             if isinstance(item, Found):  # a package goes before a module of its name, as in every import
                 item = None if item.name in names else item
             if item is not None:

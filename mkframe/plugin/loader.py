@@ -15,7 +15,7 @@ from mkframe.plugin.asking import importing
 from mkframe.plugin.contract import ContractBreach, check_engine, type_name
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.folders import FOLDER_PREFIX as FOLDER_PREFIX
-from mkframe.plugin.folders import Found, Refused, open_folders
+from mkframe.plugin.folders import KERNELS, Found, Refused, open_folders
 from mkframe.plugin.probe import unsafe_modules
 from mkframe.plugin.registry import Loaded, LoadFailure, Registry, choices, freeze
 from mkframe.plugin.workload import Workload
@@ -177,9 +177,20 @@ def _contents(content: object, constant: str, kind: type | None) -> tuple[object
 
 def _built_in(found: _Collector) -> Iterator[_Source]:
     package = importlib.import_module(BUILT_IN)
-    for module in pkgutil.walk_packages(package.__path__, f"{BUILT_IN}."):
-        yield from _imported(found, module.name.rpartition(".")[2], "built-in", module.name)
+    for module in _modules(package.__path__, f"{BUILT_IN}."):
+        yield from _imported(found, module.rpartition(".")[2], "built-in", module)
     found.originals.watch(module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == BUILT_IN)
+
+
+def _modules(paths: Iterable[str], prefix: str) -> Iterator[str]:
+    """Modules of a package and of the packages in it, by import name. Packages called `kernels` are left out: their modules import the
+    compiler of kernels, in a process of its own."""
+    for module in pkgutil.iter_modules(paths, prefix):
+        if module.ispkg and module.name.endswith(f".{KERNELS}"):
+            continue
+        yield module.name
+        if module.ispkg:
+            yield from _modules(getattr(sys.modules.get(module.name), "__path__", ()), f"{module.name}.")
 
 
 def _points() -> Iterator[EntryPoint]:

@@ -16,6 +16,7 @@ from mkframe import canonical
 from mkframe.errors import RunError, UnreadableError
 from mkframe.model.device import Device
 from mkframe.model.device_card import Body, LaunchFloor, MeasuredCard, MemoryRate, Operation
+from mkframe.user_cache import cache_folder
 from mkframe.validate import check_document
 from mkframe.validate.finding import Finding, error
 from mkframe.validate.formats import DEVICE_CARD, a_word
@@ -26,10 +27,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def cards_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """`mkframe/devices` in XDG_CACHE_HOME, where that is an absolute path as its specification demands, else in ~/.cache."""
-    named = environ.get("XDG_CACHE_HOME", "")
-    base = Path(named) if named and Path(named).is_absolute() else Path(environ.get("HOME") or Path.home()) / ".cache"
-    return base / "mkframe" / "devices"
+    """`devices` in the user's cache folder."""
+    return cache_folder(environ) / "devices"
 
 
 def card_path(uuid: str, driver: str, environ: Mapping[str, str] = os.environ) -> Path:
