@@ -18,6 +18,8 @@ COMMANDS = {
     "device": "mkframe.cli.device_command",
     "doctor": "mkframe.cli.doctor_command",
     "compare": "mkframe.cli.compare_command",
+    "compile": "mkframe.cli.compile_command",
+    "cache": "mkframe.cli.cache_command",
 }
 _RUN = "mkframe.cli.run_command"
 _NEEDED = (

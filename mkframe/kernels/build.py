@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import cache as remembered
 from pathlib import Path
 
@@ -57,20 +58,20 @@ def _users_cache(folder: Path) -> KernelCache:
 def _build(
     kernels: Sequence[Kernel], keys: Mapping[Kernel, str], target: Target, store: KernelCache
 ) -> dict[Kernel, Compiled | KernelError]:
-    results: dict[Kernel, Compiled | KernelError] = {}
-    with store.writing([keys[kernel] for kernel in kernels]) as release:
-        left = []
-        for kernel in kernels:  # while we waited for a lock, its holder has made what we want
-            kept = store.load(keys[kernel])
-            if kept is None:
-                left.append(kernel)
-            else:
-                results[kernel] = kept
-                release(keys[kernel])
-        for kernel, raw in zip(left, compile_in_child(left, target.arch), strict=True):
-            results[kernel] = _kept(kernel, raw, keys[kernel], target, store)
-            release(keys[kernel])
-    return results
+    found: dict[str, Compiled | KernelError] = {}
+    by_key = {keys[kernel]: kernel for kernel in reversed(kernels)}  # kernels that differ in what they promise alone are one
+    with store.writing(list(by_key)) as release:
+        for key in by_key:  # while we waited for a lock, its holder has made what we want
+            kept = store.load(key)
+            if kept is not None:
+                found[key] = kept
+                release(key)
+        left = [key for key in reversed(by_key) if key not in found]
+        with closing(compile_in_child([by_key[key] for key in left], target.arch)) as answers:
+            for key, raw in zip(left, answers, strict=True):
+                found[key] = _kept(by_key[key], raw, key, target, store)
+                release(key)
+    return {kernel: found[keys[kernel]] for kernel in kernels}
 
 
 def _kept(kernel: Kernel, raw: Raw | KernelError, key: str, target: Target, store: KernelCache) -> Compiled | KernelError:

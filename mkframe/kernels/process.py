@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ class Raw:
     flavour: str | None
 
 
-def compile_in_child(kernels: Sequence[Kernel], arch: str, limit_s: float = LIMIT_S) -> Iterator[Raw | KernelError]:
+def compile_in_child(kernels: Sequence[Kernel], arch: str, limit_s: float = LIMIT_S) -> Generator[Raw | KernelError, None, None]:
     """Compiles kernels for one architecture, in their order and one after the other, in a process of their own. A kernel that ends the
     process or never ends costs itself alone: the others are compiled by another process."""
     left = list(kernels)

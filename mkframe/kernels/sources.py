@@ -62,7 +62,8 @@ def _file(module: str) -> Path | None:
         return Path(origin) if origin is not None and origin.endswith(".py") else None
     for root in roots:
         base = Path(root, *rest)
-        for candidate in (base / "__init__.py", *((base.with_name(f"{base.name}.py"),) if rest else ())):
+        candidates = [base / "__init__.py", *([base.with_name(f"{base.name}.py")] if rest else [])]
+        for candidate in candidates:
             if candidate.is_file():
                 return candidate
     return None

@@ -54,6 +54,12 @@ def arch_of(compute_capability: str) -> str:
     )
 
 
+def capability_of(arch: str) -> str:
+    """The compute capability that an architecture is named after: "9.0" of sm_90a."""
+    digits = arch.removeprefix("sm_").rstrip("a")
+    return f"{digits[:-1]}.{digits[-1]}"
+
+
 def current_target(api: Any = None) -> Target:
     """The target of the device of the current CUDA context, with what the driver says of it. `api` stands in for the driver in tests.
 
