@@ -8,8 +8,8 @@ Neither torch nor the CuTe DSL is imported here. docs/compile.md says how a kern
 
 from mkframe.errors import KernelError
 from mkframe.kernels.build import compile_kernels, compiled
-from mkframe.kernels.compiled import Compiled
-from mkframe.kernels.node import facts, node
+from mkframe.kernels.nodes import facts, node
+from mkframe.kernels.result import Compiled
 from mkframe.kernels.sources import source_files
 from mkframe.kernels.targets import SHARED_BYTES, arch_of, current_target, target
 from mkframe.model.kernel import Kernel, Target

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from mkframe.errors import KernelError
 from mkframe.kernels.cache import KernelCache, kernels_folder
-from mkframe.kernels.compiled import Compiled, Entry
 from mkframe.kernels.cubin import kernels_of
 from mkframe.kernels.key import compiler, key_of
 from mkframe.kernels.process import Raw, compile_in_child
 from mkframe.kernels.ptx import instructions
+from mkframe.kernels.result import Compiled, Entry
 from mkframe.model.kernel import Kernel, Target
 
 

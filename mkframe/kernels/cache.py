@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mkframe import canonical
 from mkframe.errors import UnreadableError
-from mkframe.kernels.compiled import Compiled, Damaged, Entry, decode, encode
+from mkframe.kernels.result import Compiled, Damaged, Entry, decode, encode
 from mkframe.user_cache import cache_folder
 
 _SUFFIX = ".kernel"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mkframe import canonical
 from mkframe.errors import KernelError
-from mkframe.kernels.compiled import FORMAT
+from mkframe.kernels.result import FORMAT
 from mkframe.kernels.sources import read_source, source_files
 from mkframe.model.kernel import Kernel
 

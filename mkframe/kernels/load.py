@@ -3,7 +3,7 @@
 from typing import Any
 
 from mkframe.cuda_driver import check, driver
-from mkframe.kernels.compiled import Compiled
+from mkframe.kernels.result import Compiled
 from mkframe.model.kernel import Kernel
 
 _PLAIN_SHARED_BYTES = 48 * 1024

@@ -6,8 +6,8 @@ from typing import Any
 
 from mkframe.errors import KernelError
 from mkframe.kernels.build import compiled
-from mkframe.kernels.compiled import Compiled
 from mkframe.kernels.load import function_of
+from mkframe.kernels.result import Compiled
 from mkframe.model.kernel import Kernel, Target
 from mkframe.plugin.launches import Dim, KernelNode
 
@@ -84,14 +84,10 @@ def _check_arguments(kernel: Kernel, code: Compiled, arguments: Sequence[Any]) -
     taken = [parameter.size for parameter in code.parameters]
     if given != taken:
         raise KernelError(
-            f"kernel {kernel.name} ({kernel.module}) takes parameters of {_listed(taken)} bytes, and is given "
-            f"arguments of {_listed(given)}; a pointer has 8, an Int32 or Float32 has 4"
+            f"kernel {kernel.name} ({kernel.module}) takes parameters of {taken} bytes, and is given "
+            f"arguments of {given}; a pointer has 8, an Int32 or Float32 has 4"
         )
 
 
 def _size(argument: Any) -> int:
     return ctypes.sizeof(argument[1]) if isinstance(argument, tuple) else _POINTER_BYTES
-
-
-def _listed(sizes: Sequence[int]) -> str:
-    return ", ".join(map(str, sizes)) or "no"
