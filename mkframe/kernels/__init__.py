@@ -10,7 +10,7 @@ from mkframe.errors import KernelError
 from mkframe.kernels.build import compile_kernels, compiled
 from mkframe.kernels.nodes import facts, node
 from mkframe.kernels.result import Compiled
-from mkframe.kernels.sources import source_files
+from mkframe.kernels.sources import kernel_sources
 from mkframe.kernels.targets import SHARED_BYTES, arch_of, current_target, target
 from mkframe.model.kernel import Kernel, Target
 
@@ -25,7 +25,7 @@ __all__ = [
     "compiled",
     "current_target",
     "facts",
+    "kernel_sources",
     "node",
-    "source_files",
     "target",
 ]

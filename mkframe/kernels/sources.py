@@ -44,6 +44,13 @@ def source_files(*modules: str) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+def kernel_sources(*modules: str) -> tuple[str, ...]:
+    """The files that `modules` are made of and that this process has not imported, for Engine.sources: a report names imported ones by
+    itself. Empty files are none. Raises KernelError as `source_files` does."""
+    files = {module: file for module, file in source_files(*modules).items() if module not in sys.modules}
+    return tuple(str(file) for file in files.values() if read_source(file).strip())
+
+
 def read_source(file: Path) -> bytes:
     """The bytes of a source file. Raises KernelError."""
     try:

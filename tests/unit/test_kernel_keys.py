@@ -10,7 +10,7 @@ import pytest
 from mkframe.errors import KernelError
 from mkframe.kernels import key
 from mkframe.kernels.key import key_of
-from mkframe.kernels.sources import source_files
+from mkframe.kernels.sources import kernel_sources, source_files
 from mkframe.model.kernel import Kernel
 from mkframe.plugin.folders import open_folders
 
@@ -65,6 +65,8 @@ def test_sources_are_what_the_kernel_imports_out_of_its_package(folder: Path) ->
         }.items()
     }
     assert sorted(source_files("alone")) == ["alone", "beside"]
+    names = ["kp/base.py", "kp/deep/__init__.py", "kp/deep/kernel.py", "kp/deep/late.py", "kp/deep/tile.py", "kp/shared.py"]
+    assert kernel_sources("kp.deep.kernel") == tuple(str(folder / name) for name in names)  # kp/__init__.py is empty
 
 
 @pytest.mark.parametrize(
