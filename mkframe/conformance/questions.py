@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, asdict, fields, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,13 @@ from mkframe.config.typed import typed
 from mkframe.conformance.messages import Broken, NotAsked, Setup
 from mkframe.conformance.shapes import wide_cases
 from mkframe.errors import ConfigError, PluginError, SelectionError
+from mkframe.kernels.targets import SHARED_BYTES, capability_of, target
 from mkframe.model.device import Device
+from mkframe.model.kernel import Kernel
 from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import ITEM_BYTES, Role, TensorSpec
 from mkframe.plan.engines import options_of
+from mkframe.plugin.answers import check_kernels
 from mkframe.plugin.contract import ContractBreach, check_engine
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.loader import load_registry
@@ -241,6 +244,33 @@ def _check_scratch(subject: Subject, precision: str, case: Any, found: Any) -> N
             raise Broken(f"{where}: scratch tensor {name} has the shape {spec.shape}")
 
 
+def kernels_declared(subject: Subject) -> str:
+    if "cuda" not in subject.engine.devices:
+        return "it runs on no CUDA device"
+    kernels: set[Kernel] = set()
+    for precision, case in dict.fromkeys((precision, case) for _, precision, case in _questions(subject)):
+        contract = PRECISIONS[precision]
+        for arch in SHARED_BYTES:
+            device = replace(_ABSENT["cuda"], compute_capability=capability_of(arch))
+            if subject.engine.unsupported(case, contract, device) is not None:
+                continue
+            where = f"{precision}, {asdict(case)}, {arch}"
+            answers = [subject.engine.kernels(case, contract, target(arch, multiprocessors=132), subject.options) for _ in range(2)]
+            try:
+                first, second = (check_kernels(found) for found in answers)
+            except ContractBreach as breach:
+                raise Broken(f"{where}: kernels() {breach}") from breach
+            if first != second:
+                raise Broken(f"{where}: two answers differ")
+            for kernel in first:
+                if kernel.shared_bytes > SHARED_BYTES[arch]:
+                    raise Broken(
+                        f"{where}: {kernel.name} takes {kernel.shared_bytes} bytes of shared memory, there are {SHARED_BYTES[arch]}"
+                    )
+            kernels.update(first)
+    return f"{len(kernels)} kernels"
+
+
 def _questions(subject: Subject) -> Iterator[tuple[Device, str, Any]]:
     """Every generated case in every precision that workload and engine share, on every kind of device that the engine lists."""
     shared = [name for name in subject.engine.precisions if name in subject.workload.precisions]
@@ -261,4 +291,5 @@ CHECKS: Mapping[str, Callable[[Subject], str]] = {
     "unsupported steady": unsupported_steady,
     "unsupported cheap": unsupported_cheap,
     "scratch declared": scratch_declared,
+    "kernels declared": kernels_declared,
 }

@@ -57,6 +57,7 @@ _QUESTIONS = (
     ("unsupported steady", "unsupported() gives the same answer again"),
     ("unsupported cheap", "unsupported() takes less than a millisecond"),
     ("scratch declared", "scratch() declares tensors with a known dtype, role and size under names of their own, the same every time"),
+    ("kernels declared", "kernels() names kernels that fit the architecture that is asked about, the same every time"),
 )
 _CELLS = (
     ("binds", "bind() returns Launches for every case that unsupported() lets through, and they can be called"),
@@ -85,7 +86,7 @@ _TRACES = (
     ("process state", "leaves signal handlers, current folder and environment as they were"),
     ("silent", "prints nothing"),
 )
-_AFTER_TOTAL = ("unsupported steady", "unsupported cheap", "scratch declared")
+_AFTER_TOTAL = ("unsupported steady", "unsupported cheap", "scratch declared", "kernels declared")
 _BOUND = ("loads", "option defaults", "unsupported total", "scratch declared", "binds")
 
 

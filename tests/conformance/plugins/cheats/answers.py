@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mkframe.plugin import Engine, Launches, Role, TensorSpec
+from mkframe.plugin import Engine, Kernel, Launches, Role, TensorSpec
 
 
 class Answering(Engine):
@@ -149,6 +149,44 @@ class ScratchFickle(Answering):
     def scratch(self, case, precision, options):
         _asked[0] += 1
         return {"h": TensorSpec(shape=(_asked[0],), dtype="float32", role=Role.SCRATCH)}
+
+
+@dataclass(frozen=True)
+class Instance:
+    number: int = 0
+
+
+def kernel(**changes):
+    return Kernel(**({"module": "m", "config": Instance(), "shared_bytes": 0, "block": 128, "name": "k"} | changes))
+
+
+class KernelsNone(Answering):
+    id, devices = "kernels-none", ("cpu", "cuda")
+
+    def kernels(self, case, precision, target, options):
+        return None
+
+
+class KernelsRaising(Answering):
+    id, devices = "kernels-raising", ("cpu", "cuda")
+
+    def kernels(self, case, precision, target, options):
+        return (kernel(block=2000),)
+
+
+class KernelsLarge(Answering):
+    id, devices = "kernels-large", ("cpu", "cuda")
+
+    def kernels(self, case, precision, target, options):
+        return (kernel(shared_bytes=200_000, name="large"),)
+
+
+class KernelsFickle(Answering):
+    id, devices = "kernels-fickle", ("cpu", "cuda")
+
+    def kernels(self, case, precision, target, options):
+        _asked[0] += 1
+        return (kernel(config=Instance(_asked[0])),)
 
 
 ENGINES = tuple(kind() for kind in Answering.__subclasses__())
