@@ -11,7 +11,7 @@ from mkframe.kernels.build import compile_kernels, compiled
 from mkframe.kernels.nodes import facts, node
 from mkframe.kernels.result import Compiled
 from mkframe.kernels.sources import kernel_sources
-from mkframe.kernels.targets import SHARED_BYTES, arch_of, current_target, target
+from mkframe.kernels.targets import SHARED_BYTES, arch_of, current_target, target, target_of
 from mkframe.model.kernel import Kernel, Target
 
 __all__ = [
@@ -28,4 +28,5 @@ __all__ = [
     "kernel_sources",
     "node",
     "target",
+    "target_of",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from mkframe.cuda_driver import check, driver
 from mkframe.errors import ConfigError, DeviceError
+from mkframe.model.device import Device
 from mkframe.model.kernel import Target
 
 _KIB = 1024
@@ -52,6 +53,16 @@ def arch_of(compute_capability: str) -> str:
         f"device: no kernel can be compiled for compute capability {compute_capability}; there are architectures for 8.0 to 8.9, "
         "9.0, 10.0 and 12.0"
     )
+
+
+def target_of(device: Device) -> Target | None:
+    """The target of a device that a plan names, for Engine.unsupported; None for a CPU and for a device that runs no architecture here."""
+    if device.compute_capability is None:
+        return None
+    try:
+        return target(arch_of(device.compute_capability), None if device.card is None else device.card.multiprocessors)
+    except DeviceError:
+        return None
 
 
 def capability_of(arch: str) -> str:

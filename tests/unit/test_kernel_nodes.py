@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+import sys
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -13,15 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkframe.errors import ConfigError, DeviceError, KernelError
-from mkframe.kernels import SHARED_BYTES, Compiled, Kernel, arch_of, current_target, facts, node, target
+from mkframe.kernels import SHARED_BYTES, Compiled, Kernel, arch_of, current_target, facts, node, target, target_of
 from mkframe.kernels import key as key_module
 from mkframe.kernels.cubin import Parameter
 from mkframe.kernels.load import function_of
 from mkframe.kernels.ptx import count, instructions
 from mkframe.kernels.targets import capability_of
+from mkframe.model.device import Device
+from mkframe.plugin import loader
 from mkframe.plugin.answers import check_kernels
 from mkframe.plugin.contract import ContractBreach
-from mkframe.plugin.loader import load_registry
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,12 @@ def test_what_a_device_runs(capability: str, arch: str) -> None:
 def test_a_device_that_runs_none(capability: str) -> None:
     with pytest.raises(DeviceError, match=f"no kernel can be compiled for compute capability {capability}; there are architectures for"):
         arch_of(capability)
+
+
+@pytest.mark.parametrize(("capability", "arch"), [("9.0", "sm_90a"), ("8.7", "sm_86"), ("7.5", None), (None, None)])
+def test_the_target_of_a_device_in_a_plan(capability: str | None, arch: str | None) -> None:
+    found = target_of(Device(kind="cuda", name="a GPU", memory_bytes=1, compute_capability=capability))
+    assert (found.arch if found else None) == arch
 
 
 def test_architectures_are_named_after_a_capability_that_runs_them() -> None:
@@ -349,8 +357,20 @@ def test_a_folder_called_kernels_is_no_plugin(kept: bool, tmp_path: Path) -> Non
     name = "kernel_files" if kept else "kernels"
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("raise ImportError('needs the compiler')", encoding="utf-8")
-    failures = [failure.id for failure in load_registry([str(tmp_path)]).failures]
+    failures = [failure.id for failure in loader.load_registry([str(tmp_path)]).failures]
     assert failures == (["kernel_files"] if kept else [])
+
+
+def test_a_built_in_package_called_kernels_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("trial", "trial/mine", "trial/mine/kernels"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("", encoding="utf-8")
+    (tmp_path / "trial" / "mine" / "kernels" / "fast.py").write_text("raise ImportError('needs the compiler')", encoding="utf-8")
+    (tmp_path / "trial" / "mine" / "broken.py").write_text("raise ImportError('of its own')", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(loader, "BUILT_IN", "trial")
+    assert [(failure.id, failure.error) for failure in loader.load_registry().failures] == [("broken", "ImportError: of its own")]
+    assert "trial.mine.kernels" not in sys.modules
 
 
 def test_a_compiled_kernel_of_another_cubin_is_loaded_again() -> None:
