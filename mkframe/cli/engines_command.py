@@ -18,6 +18,7 @@ from mkframe.plan.devices import resolve
 from mkframe.plan.engines import answer
 from mkframe.plugin.answers import check_reason
 from mkframe.plugin.asking import asking
+from mkframe.plugin.engine import engine_on
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import LoadFailure, Registry
 from mkframe.plugin.workload import Workload
@@ -67,6 +68,7 @@ def _unavailable(registry: Registry, workload_id: str, engine_id: str, device: D
     engine = registry.engine(workload_id, engine_id)
     if device.kind not in engine.devices:
         return f"needs {' or '.join(engine.devices)}, this is a {device.kind} device"
+    engine = engine_on(engine, device.kind)
     workload = registry.workload(workload_id)
     case = _small_case(workload)
     if case is None:

@@ -16,7 +16,7 @@ from mkframe.graph.launch import callable_of
 from mkframe.model.device import Device
 from mkframe.model.precision import PRECISIONS, Precision
 from mkframe.model.tensors import Role, TensorSpec
-from mkframe.plugin.engine import Engine
+from mkframe.plugin.engine import Engine, engine_on
 from mkframe.plugin.launches import Launches
 
 GUARD_BYTES = 512
@@ -136,7 +136,12 @@ class Bench(Subject):
                     assert isinstance(data, CaseData)
                     count += 1
                     yield Cell(
-                        engine=self.engine, options=self.options, device=device, precision=PRECISIONS[precision], case=case, data=data
+                        engine=engine_on(self.engine, device.kind),
+                        options=self.options,
+                        device=device,
+                        precision=PRECISIONS[precision],
+                        case=case,
+                        data=data,
                     )
         if not count:
             raise NotAsked(f"no cell can run here: {reasons[0] if reasons else 'there is no case'}")
@@ -146,7 +151,10 @@ class Bench(Subject):
             return f"needs a {kind.upper()} device"
         if device.kind not in self.engine.devices:
             return f"the engine runs on {' and '.join(self.engine.devices)} only"
-        return self.engine.unsupported(self.case_of(case), PRECISIONS[precision], device)
+        engine = engine_on(self.engine, device.kind)
+        if precision not in engine.precisions:
+            return f"it holds {', '.join(engine.precisions)} on this device"
+        return engine.unsupported(self.case_of(case), PRECISIONS[precision], device)
 
     def _data(self, index: int, precision: str, device: Device) -> CaseData | str:
         self.turn_to(where(self.setup.cases[index], precision, device))

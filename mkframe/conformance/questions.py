@@ -21,7 +21,7 @@ from mkframe.model.tensors import ITEM_BYTES, Role, TensorSpec
 from mkframe.plan.engines import options_of
 from mkframe.plugin.answers import check_kernels
 from mkframe.plugin.contract import ContractBreach, check_engine
-from mkframe.plugin.engine import Engine
+from mkframe.plugin.engine import Engine, engine_on
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry, choices
 from mkframe.plugin.workload import Workload
@@ -53,6 +53,10 @@ class Subject:
     @cached_property
     def engine(self) -> Engine:
         return self.registry.engine(self.workload_id, self.setup.engine)
+
+    def on(self, device: Device) -> Engine:
+        """What runs under the engine's id on a device."""
+        return engine_on(self.engine, device.kind)
 
     @cached_property
     def workload_id(self) -> str:
@@ -149,7 +153,7 @@ def _wrong_values(kind: Any) -> tuple[Any, ...]:
 def implementation(subject: Subject) -> str:
     names: list[str] = []
     for device in subject.devices:
-        name: Any = subject.engine.implementation(device)
+        name: Any = subject.on(device).implementation(device)
         if not isinstance(name, str) or not name.strip():
             raise Broken(f"implementation() returns {name!r} on {device.kind}; return a text")
         names.append(name)
@@ -174,7 +178,7 @@ def unsupported_total(subject: Subject) -> str:
     for device, precision, case in _questions(subject):
         where = f"{precision} on {device.kind}, {asdict(case)}"
         try:
-            reason: Any = subject.engine.unsupported(case, PRECISIONS[precision], device)
+            reason: Any = subject.on(device).unsupported(case, PRECISIONS[precision], device)
         except Exception as error:
             raise Broken(f"{where}: {type(error).__name__}: {error}") from error
         if reason is not None and not (isinstance(reason, str) and reason.strip()):
@@ -189,8 +193,7 @@ def unsupported_steady(subject: Subject) -> str:
     questions = list(_questions(subject))
 
     def answers(order: list[tuple[Device, str, Any]]) -> dict[tuple[str, str, Any], str | None]:
-        ask = subject.engine.unsupported
-        return {(device.kind, name, case): ask(case, PRECISIONS[name], device) for device, name, case in order}
+        return {(device.kind, name, case): subject.on(device).unsupported(case, PRECISIONS[name], device) for device, name, case in order}
 
     first, second = answers(questions), answers(questions[::-1])
     for key, answer in first.items():
@@ -205,7 +208,7 @@ def unsupported_cheap(subject: Subject) -> str:
     for _ in range(_BATCHES):
         begin = perf_counter()
         for device, precision, case in questions:
-            subject.engine.unsupported(case, PRECISIONS[precision], device)
+            subject.on(device).unsupported(case, PRECISIONS[precision], device)
         best_s = min(best_s, (perf_counter() - begin) / len(questions))
     if best_s > _CHEAP_S:
         raise Broken(f"{best_s * 1e3:.1f} ms a question; a plan asks ten thousand times, so find out once and remember it")
@@ -215,8 +218,8 @@ def unsupported_cheap(subject: Subject) -> str:
 def scratch_declared(subject: Subject) -> str:
     count = 0
     for device, precision, case in _questions(subject):
-        if subject.engine.unsupported(case, PRECISIONS[precision], device) is None:
-            first, second = (subject.engine.scratch(case, PRECISIONS[precision], subject.options) for _ in range(2))
+        if subject.on(device).unsupported(case, PRECISIONS[precision], device) is None:
+            first, second = (subject.on(device).scratch(case, PRECISIONS[precision], subject.options) for _ in range(2))
             _check_scratch(subject, precision, case, first)
             if dict(first) != dict(second):
                 raise Broken(f"{precision}, {asdict(case)}: two answers differ")
@@ -252,10 +255,11 @@ def kernels_declared(subject: Subject) -> str:
         contract = PRECISIONS[precision]
         for arch in SHARED_BYTES:
             device = replace(_ABSENT["cuda"], compute_capability=capability_of(arch))
-            if subject.engine.unsupported(case, contract, device) is not None:
+            engine = subject.on(device)
+            if precision not in engine.precisions or engine.unsupported(case, contract, device) is not None:
                 continue
             where = f"{precision}, {asdict(case)}, {arch}"
-            answers = [subject.engine.kernels(case, contract, target(arch, multiprocessors=132), subject.options) for _ in range(2)]
+            answers = [engine.kernels(case, contract, target(arch, multiprocessors=132), subject.options) for _ in range(2)]
             try:
                 first, second = (check_kernels(found) for found in answers)
             except ContractBreach as breach:
@@ -273,9 +277,8 @@ def kernels_declared(subject: Subject) -> str:
 
 def _questions(subject: Subject) -> Iterator[tuple[Device, str, Any]]:
     """Every generated case in every precision that workload and engine share, on every kind of device that the engine lists."""
-    shared = [name for name in subject.engine.precisions if name in subject.workload.precisions]
     for device in subject.devices:
-        for precision in shared:
+        for precision in (name for name in subject.on(device).precisions if name in subject.workload.precisions):
             for case in wide_cases(subject.workload, _WIDE):
                 yield device, precision, case
 

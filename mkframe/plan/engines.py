@@ -13,7 +13,7 @@ from mkframe.model.precision import Precision
 from mkframe.plugin.answers import check_reason, check_scratch, check_text
 from mkframe.plugin.asking import asking, failing_as
 from mkframe.plugin.contract import ContractBreach
-from mkframe.plugin.engine import Engine
+from mkframe.plugin.engine import Engine, engine_on
 from mkframe.plugin.registry import Registry, choices
 from mkframe.text import told
 
@@ -107,6 +107,7 @@ def _selected(engine_id: str, node: EngineConfig | None, workload_id: str, regis
     broken = None
     try:
         options = _options(engine, engine_id, node or EngineConfig())
+        engine = asked(f"engine {base}: on()", engine_on, engine, device.kind)
         implementation = answer(f"engine {base}: implementation()", check_text, engine.implementation, device)
     except MkframeError as error:
         if node is not None:

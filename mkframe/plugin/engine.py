@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from mkframe.errors import PluginError
 from mkframe.model.device import Device
 from mkframe.model.kernel import Kernel, Target
 from mkframe.model.precision import Precision
@@ -44,6 +45,11 @@ class Engine(ABC):
     limits: str = ""
     Options: ClassVar[type] = NoOptions
 
+    def on(self, kind: str) -> "Engine":
+        """The engine that runs under this id on devices of `kind` ("cpu", "cuda"), which `devices` lists: this one, or another one with
+        the same id, workload and options. Everything below is asked of it, `devices`, `baseline` and Options of this one."""
+        return self
+
     def unsupported(self, case: Any, precision: Precision, device: Device) -> str | None:
         """The reason why this cell cannot run, as one short clause, or None. Devices and precisions that the class does
         not list are refused before this is asked. Must be cheap: a plan asks it ten thousand times."""
@@ -73,6 +79,20 @@ class Engine(ABC):
     def sources(self) -> tuple[str, ...]:
         """Files beyond the imported Python modules that the numbers depend on (cubins, C++), for `source_sha256`."""
         return ()
+
+
+def engine_on(engine: Engine, kind: str) -> Engine:
+    """`engine.on(kind)`, or the engine itself where it does not list the kind. Raises PluginError for an answer that is no engine of the
+    same id, workload and options for this kind."""
+    if kind not in engine.devices:
+        return engine
+    found = engine.on(kind)
+    same = is_engine(found) and (found.id, found.workload, found.Options) == (engine.id, engine.workload, engine.Options)
+    if not same or kind not in found.devices:
+        raise PluginError(
+            f"engine {engine.id}: on({kind!r}) must return an engine of the same id, workload and options for {kind}, not {found!r}"
+        )
+    return found
 
 
 def is_engine(candidate: object) -> bool:

@@ -19,7 +19,7 @@ from mkframe.model.precision import PRECISIONS
 from mkframe.model.tensors import Role
 from mkframe.originals import Originals
 from mkframe.plan.engines import options_of
-from mkframe.plugin.engine import Engine
+from mkframe.plugin.engine import Engine, engine_on
 from mkframe.plugin.registry import Registry
 from mkframe.redact import storable, storable_value
 from mkframe.run import messages as m
@@ -117,7 +117,7 @@ class OpenedCase:
         self._data = data
 
     def _open_cell(self, request: m.EngineRequest) -> None:
-        engine = self._registry.engine(self._workload.id, request.engine)
+        engine = engine_on(self._registry.engine(self._workload.id, request.engine), self._device.device.type)
         options = options_of(engine, request.options)
         data, device = self._drawn(), self._device
 

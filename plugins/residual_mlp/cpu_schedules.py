@@ -15,7 +15,7 @@ from mkframe_plugins.residual_mlp.workload import MlpCase
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TileOptions:
-    """tile_rows: rows that a worker takes at a time, at least 1."""
+    """tile_rows: rows that a worker takes at a time on a CPU, at least 1."""
 
     tile_rows: int = 128
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mkframe.plugin import Launches, Precision, TensorSpec
+from mkframe.plugin import Engine, Launches, Precision, TensorSpec
 from mkframe_plugins.residual_mlp import cpu_schedules as cpu
+from mkframe_plugins.residual_mlp.persistent_cuda import PersistentCuda
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
 
@@ -30,6 +31,11 @@ class Persistent(cpu.CpuSchedule):
     """h never leaves the worker."""
 
     id = "persistent"
+    devices = ("cpu", "cuda")
+    limits = PersistentCuda.limits
+
+    def on(self, kind: str) -> Engine:
+        return self if kind == "cpu" else PersistentCuda()
 
     def scratch(self, case: MlpCase, precision: Precision, options: cpu.TileOptions) -> Mapping[str, TensorSpec]:
         """Beside cpu.tile_scratch: h (tile, hidden); with depth > 1 tile_y (tile, channels) float32 and, where the input is

@@ -1,0 +1,79 @@
+"""Engines persistent and persistent-global on CUDA: one launch, every worker takes whole row tiles through both products."""
+
+import ctypes
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from mkframe.kernels import current_target, facts, kernel_sources, node, target_of
+from mkframe.plugin import Device, Engine, Kernel, Launches, Precision, Role, Target, TensorSpec
+from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
+from mkframe_plugins.residual_mlp.kernels.configs import up
+from mkframe_plugins.residual_mlp.kernels.policy import Schedule, Shape, schedules
+from mkframe_plugins.residual_mlp.workload import MlpCase
+
+_MODULES = ("in_registers", "aligned", "ragged")
+
+
+class PersistentCuda(Engine):
+    """h stays in registers or shared memory of its worker. Weights are taken as they are."""
+
+    id = "persistent"
+    workload = "residual_mlp"
+    devices = ("cuda",)
+    precisions = ("fp16", "bf16")
+    limits = "depth 1; weights that fit on chip; sm_90a has run, other architectures compile and have never run"
+    Options = TileOptions
+    h_global = False
+
+    def unsupported(self, case: MlpCase, precision: Precision, device: Device) -> str | None:
+        target = target_of(device)
+        if target is None:
+            return f"no kernel for compute capability {device.compute_capability}"
+        if case.depth > 1:
+            return f"one block, not a chain of {case.depth}"
+        if not schedules(self._shape(case, precision), target):
+            weights = 4 * case.channels * case.hidden
+            return f"{weights >> 10} KiB of weights do not fit on chip ({target.shared_bytes_per_block >> 10} KiB a block): see streamed"
+        return None
+
+    def scratch(self, case: MlpCase, precision: Precision, options: TileOptions) -> Mapping[str, TensorSpec]:
+        return {}
+
+    def kernels(self, case: MlpCase, precision: Precision, target: Target, options: TileOptions) -> tuple[Kernel, ...]:
+        return tuple(schedule.kernel for schedule in schedules(self._shape(case, precision), target))
+
+    def bind(self, case: MlpCase, precision: Precision, tensors: Mapping[str, Any], options: TileOptions) -> Launches:
+        if options != TileOptions():
+            raise ValueError(f"engine.{self.id}.options: tile_rows is for the CPU; on CUDA the kernel's policy chooses")
+        target = current_target()
+        schedule = self._schedule(case, precision, target)
+        names = ("x", "W1", "b1", "W2", "b2", "y")
+        # a kernel without h in global memory does not touch its place, and any tensor may stand there
+        arguments = (*(tensors[name] for name in names), tensors.get("h", tensors["x"]), (case.rows, ctypes.c_int32))
+        launch = node(schedule.kernel, target, schedule.blocks, arguments)
+        return Launches(nodes=(launch,), facts=MappingProxyType(facts((schedule.kernel,), target)))
+
+    def sources(self) -> tuple[str, ...]:
+        return kernel_sources(*(f"mkframe_plugins.residual_mlp.kernels.{module}" for module in _MODULES))
+
+    def _schedule(self, case: MlpCase, precision: Precision, target: Target) -> Schedule:
+        return schedules(self._shape(case, precision), target)[0]
+
+    def _shape(self, case: MlpCase, precision: Precision) -> Shape:
+        bf16 = precision.input == "bfloat16"
+        return Shape(rows=case.rows, channels=case.channels, hidden=case.hidden, bf16=bf16, h_global=self.h_global)
+
+
+class PersistentGlobalCuda(PersistentCuda):
+    """The same owner, tiles, barriers and order of work, with h through a buffer in global memory."""
+
+    id = "persistent-global"
+    h_global = True
+
+    def scratch(self, case: MlpCase, precision: Precision, options: TileOptions) -> Mapping[str, TensorSpec]:
+        """h (rows, hidden up to what the warps of a worker cover) in the contract's dtype."""
+        return {"h": TensorSpec(shape=(case.rows, up(case.hidden, _COVERED)), dtype=precision.hidden, role=Role.SCRATCH)}
+
+
+_COVERED = 128  # a multiple of what every schedule covers at a time

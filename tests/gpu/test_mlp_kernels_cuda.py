@@ -1,0 +1,92 @@
+"""The CuTe DSL kernels of residual_mlp on a CUDA device: right on every kind of shape, eagerly and from a graph."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+
+from mkframe.graph.capture import capture
+from mkframe.graph.launch import callable_of
+from mkframe.model.precision import PRECISIONS
+from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
+from mkframe_plugins.residual_mlp.persistent_cuda import PersistentCuda, PersistentGlobalCuda
+from mkframe_plugins.residual_mlp.workload import MlpCase, ResidualMlp
+
+pytestmark = pytest.mark.gpu
+
+WORKLOAD = ResidualMlp()
+CHOSEN = [
+    (1, 7, 13),
+    (8, 5, 64),
+    (9, 16, 30),
+    (5, 19, 37),
+    (33, 32, 64),
+    (129, 31, 47),
+    (257, 64, 128),
+    (1024, 128, 256),
+    (49, 48, 96),
+    (193, 63, 111),
+    (513, 96, 192),
+    (5000, 128, 256),
+    (5000, 7, 13),
+    (5000, 31, 47),
+    (5000, 64, 128),
+    (77, 256, 256),
+    (40, 16, 256),
+    (40, 256, 16),
+    (100, 1, 1),
+    (3, 250, 3),
+]
+
+
+def ragged(count: int, seed: int) -> list[tuple[int, int, int]]:
+    random = Random(seed)
+    return [(random.randint(1, 5000), random.randint(1, 256), random.randint(1, 256)) for _ in range(count)]
+
+
+def allocate(case: MlpCase, engine: PersistentCuda, precision: str) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    contract, drawn = PRECISIONS[precision], WORKLOAD.draw(case, 3)
+    tensors = {}
+    for name, spec in {**WORKLOAD.tensors(case, contract), **engine.scratch(case, contract, TileOptions())}.items():
+        tensors[name] = torch.full(spec.shape, float("nan"), dtype=getattr(torch, spec.dtype), device="cuda")
+        if name in drawn:
+            tensors[name].copy_(torch.from_numpy(drawn[name]))
+    return tensors, {name: tensors[name].double().cpu().numpy() for name in drawn}
+
+
+def judged(case: MlpCase, precision: str, values: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
+    contract = PRECISIONS[precision]
+    reference = WORKLOAD.reference(case, contract, values)
+    return WORKLOAD.accepts(case, contract, values, {"y": tensors["y"].double().cpu().numpy()}, reference)
+
+
+@pytest.mark.parametrize("engine", [PersistentCuda(), PersistentGlobalCuda()], ids=lambda engine: engine.id)
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_right_eagerly_and_from_a_graph(engine: PersistentCuda, precision: str) -> None:
+    wrong: list[str] = []
+    stream = torch.cuda.Stream()
+    torch.zeros(1, device="cuda")
+    for size in [*CHOSEN, *ragged(40, 20261130)]:
+        case = MlpCase(rows=size[0], channels=size[1], hidden=size[2])
+        tensors, values = allocate(case, engine, precision)
+        launches = engine.bind(case, PRECISIONS[precision], tensors, TileOptions())
+        call = callable_of(launches)
+        for flipped in (False, True):
+            tensors["y"].fill_(float("nan"))
+            if flipped:
+                tensors["x"].neg_()
+                values = {**values, "x": -values["x"]}
+                graph = capture(call, stream)
+                tensors["y"].fill_(float("nan"))
+                torch.cuda.synchronize()
+                with torch.cuda.stream(stream):
+                    graph.replay()
+            else:
+                call()
+            torch.cuda.synchronize()
+            found = judged(case, precision, values, tensors)
+            if not found.passed:
+                wrong.append(f"{size} {'graph' if flipped else 'eager'} {launches.nodes[0].name}: {found}")
+    assert not wrong, "\n".join(wrong)
