@@ -22,7 +22,7 @@ class PersistentCuda(Engine):
     workload = "residual_mlp"
     devices = ("cuda",)
     precisions = ("fp16", "bf16")
-    limits = "depth 1; weights that fit on chip; sm_90a has run, other architectures compile and have never run"
+    limits = "on CUDA depth 1, fp16 and bf16, weights that fit on chip; has run on Hopper, for others it compiles and has never run"
     Options = TileOptions
     h_global = False
 

@@ -10,6 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mkframe.model.precision import PRECISIONS
+from mkframe.plugin.engine import engine_on
 from mkframe_plugins.residual_mlp.conventional import Conventional
 from mkframe_plugins.residual_mlp.cpu_schedules import CpuSchedule, TileOptions
 from mkframe_plugins.residual_mlp.persistent import Persistent
@@ -186,7 +187,10 @@ def test_scratch_never_exceeds_what_the_rows_need(engine: CpuSchedule) -> None:
 @engines
 def test_they_say_what_they_are(engine: CpuSchedule) -> None:
     assert engine.workload == "residual_mlp"
-    assert engine.devices == ("cpu",)
+    assert engine.devices == (("cpu",) if engine.id == "conventional" else ("cpu", "cuda"))
+    assert engine_on(engine, "cpu") is engine
+    for kind in engine.devices:
+        assert engine_on(engine, kind).id == engine.id
     assert engine.precisions == ("fp16", "bf16", "fp32")
     assert "CUDA" in engine.limits
     assert not engine.baseline
