@@ -20,6 +20,7 @@ from mkframe.stamp import source
 
 CARD = "device-card-h200"
 NINE = "shape=[development,assessment]"
+ENGINES = "engine=[persistent-graph,persistent-global-graph,torch-compile-graph,triton-fused-graph,torch-cublas-graph]"
 GRAPHS = "engine=[torch-cublas-graph,torch-compile-graph]"
 FAULTS = (
     "crash",
@@ -73,6 +74,7 @@ def claims() -> tuple[Claim, ...]:
         ),
         Claim(name="residual-mlp-footprint-warm-h200-unrolled", arguments=(*footprint, "timing=unrolled"), seconds=25),
         Claim(name="residual-mlp-footprint-evict-h200-cold", arguments=(*footprint, "timing=cold", "timing.method=evict"), seconds=25),
+        Claim(name="residual-mlp-engines-h200-unrolled", arguments=(ENGINES, NINE, "timing=unrolled"), seconds=260),
         Claim(name="faults-h200-per-call", arguments=faults, seconds=90, exit_code=1),
         Claim(name="residual-mlp-baselines-h200-per-call", arguments=("engine=baselines", NINE), seconds=120),
     )

@@ -9,6 +9,7 @@ import torch
 
 from mkframe.graph.capture import capture
 from mkframe.graph.launch import callable_of
+from mkframe.kernels import compile_kernels, current_target
 from mkframe.model.precision import PRECISIONS
 from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
 from mkframe_plugins.residual_mlp.persistent_cuda import PersistentCuda, PersistentGlobalCuda
@@ -66,12 +67,14 @@ def judged(case: MlpCase, precision: str, values: Mapping[str, Any], tensors: Ma
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_right_eagerly_and_from_a_graph(engine: PersistentCuda, precision: str) -> None:
     wrong: list[str] = []
-    stream = torch.cuda.Stream()
     torch.zeros(1, device="cuda")
-    for size in [*CHOSEN, *ragged(40, 20261130)]:
-        case = MlpCase(rows=size[0], channels=size[1], hidden=size[2])
+    stream, target, contract = torch.cuda.Stream(), current_target(), PRECISIONS[precision]
+    sizes = [*CHOSEN, *ragged(8 if engine.h_global else 40, 20261130)]
+    cases = [MlpCase(rows=rows, channels=channels, hidden=hidden) for rows, channels, hidden in sizes]
+    compile_kernels(tuple({kernel for case in cases for kernel in engine.kernels(case, contract, target, TileOptions())}), target)
+    for size, case in zip(sizes, cases, strict=True):
         tensors, values = allocate(case, engine, precision)
-        launches = engine.bind(case, PRECISIONS[precision], tensors, TileOptions())
+        launches = engine.bind(case, contract, tensors, TileOptions())
         call = callable_of(launches)
         for flipped in (False, True):
             tensors["y"].fill_(float("nan"))
