@@ -2,16 +2,15 @@
 
 import sys
 import textwrap
-from typing import Any
+from pathlib import Path
 
 from mkframe.cli.parser import Parser
 from mkframe.cli.printed import printed
 from mkframe.errors import UnreadableError
 from mkframe.explain import Section, explain
-from mkframe.validate import SIZE_LIMIT, Result, check_document, validate
+from mkframe.validate import SIZE_LIMIT, Opened, Result, opened
 from mkframe.validate.finding import Finding
 from mkframe.validate.formats import WORDS
-from mkframe.validate.parser import parse
 from mkframe.validate.reader import read_file, read_stream
 
 _WIDTH = 110
@@ -22,23 +21,25 @@ def main(argv: list[str]) -> int:
     parser = Parser(
         prog="mkframe explain",
         description="A page for a reviewer of a comparison report, an energy report or a device card: what was measured, how, what follows "
-        "from it, what does not. Everything rests on the file alone. Needs no GPU.",
+        "from it, what does not. Where the samples of a report of ours lie beside it, its figures are rebuilt from them, as by validate "
+        "--profile strict; the page says whether they were. Needs no GPU.",
         epilog="Exit code: 0 without errors, 1 where validate finds any, 2 for unreadable files, unknown formats and wrong usage.",
     )
     parser.add_argument("file", metavar="FILE", help="a report or a device card; - is standard input")
     path = parser.parse_args(argv).file
-    document, result = _checked(path)
+    found = _opened(path)
+    result = found.result
     if result.format is None:
         why = result.findings[0].message if result.findings else "it is in no known format"
         raise UnreadableError(f"{printed(path)}: {printed(why)}")
     print(f"{printed(path)}: {WORDS[result.format]}")
-    for section in explain(document, result):
+    for section in explain(found.document, result, strict=found.strict):
         _print(section)
     sys.stdout.flush()
     return result.exit_code
 
 
-def _checked(path: str) -> tuple[dict[str, Any], Result]:
+def _opened(path: str) -> Opened:
     """The document, and what validate says of it; a samples file is looked for beside a file alone."""
     if path == "-":
         if sys.stdin is None:
@@ -47,11 +48,8 @@ def _checked(path: str) -> tuple[dict[str, Any], Result]:
     else:
         data = read_file(path, SIZE_LIMIT)
     if isinstance(data, Finding):
-        return {}, Result(path=path, format=None, findings=(data,))
-    parsed = parse(data)
-    if parsed.faults:
-        return {}, Result(path=path, format=None, findings=parsed.faults)
-    return parsed.document, check_document(parsed.document) if path == "-" else validate(path)
+        return Opened(document={}, result=Result(path=path, format=None, findings=(data,)), strict=False)
+    return opened(data, path, None if path == "-" else Path(path).parent)
 
 
 def _print(section: Section) -> None:

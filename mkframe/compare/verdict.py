@@ -8,7 +8,7 @@ from typing import Any
 
 from mkframe import stats
 from mkframe.compare.report import Cell, CellKey, Report
-from mkframe.model.outcome import Verdict
+from mkframe.model.outcome import Verdict, within_a_step
 from mkframe.model.report import Summary
 
 _FLOORS = {"slope": ("empty-kernel-slope",), "graph": ("empty-kernel-graph", "empty-call"), "eager": ("empty-kernel", "empty-call")}
@@ -66,7 +66,7 @@ def compare_summaries(one: Summary, other: Summary, step_ms: float | None) -> st
     ratio, unseen = min(one.p50_ms / other.p50_ms, _LARGEST), stats.unseen_ratio()
     low, high = min(one.min_ms / other.p95_ms, ratio / unseen), min(max(one.p95_ms / other.min_ms, ratio * unseen), _LARGEST)
     verdict, reason = Verdict.FASTER if ratio < 1 else Verdict.SLOWER, None
-    if step_ms is not None and abs(one.p50_ms - other.p50_ms) <= step_ms:
+    if step_ms is not None and within_a_step(one.p50_ms, other.p50_ms, step_ms):
         reason = f"the medians differ by no more than one step of the clock ({step_ms * 1e3:.3g} us)"
     elif low <= 1 <= high:
         reason = f"summaries alone: decided only where min to p95 of both lie apart and the medians by more than {unseen:.2f}x"

@@ -1,6 +1,6 @@
 """A report or a device card as a page for a reviewer: what was measured, how, what follows from it, what does not.
 
-Everything said rests on the file alone. Functions take any document of their format, damaged ones too, and pass over what is not there.
+Everything said rests on the file alone; whether its samples were there to rebuild it stands among the findings. Functions take any document of their format, damaged ones too, and pass over what is not there.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,11 @@ _SAY: dict[str, tuple[Say, Say, Say, Say]] = {
 }
 
 
-def explain(document: dict[str, Any], result: Result) -> tuple[Section, ...]:
-    """The page of a document in a known format. `result`: what validate says of it."""
+def explain(document: dict[str, Any], result: Result, *, strict: bool = False) -> tuple[Section, ...]:
+    """The page of a document in a known format. `result`: what validate says of it, by the strict profile where `strict` says so."""
     assert result.format is not None, "a document in a known format"
     said = zip((MEASURED, HOW, FOLLOWS, NOT), _SAY[result.format], strict=True)
-    return (*(section(title, say(document)) for title, say in said), section("Findings of validate", findings(result)))
+    return (
+        *(section(title, say(document)) for title, say in said),
+        section("Findings of validate", findings(document, result, strict=strict)),
+    )

@@ -48,7 +48,7 @@ def follows(card: Document) -> list[str]:
     return said(
         *_memory(card),
         _launch(card),
-        None if step is None else f"Event times move in steps of {step:g} us: engines closer than that are not ranked",
+        None if step is None else f"Event times move in steps of {step:g} us: engines no further apart than that are not ranked",
     )
 
 

@@ -145,21 +145,24 @@ def follows(document: Document) -> list[str]:
 def _undecided(found: list[Case], step: float | None) -> list[str]:
     """Pairs that the clock cannot tell apart."""
     pairs = [count for case in found if (count := undecided_pairs(case, step))]
-    if step is None:
+    if step is None or not any(len(case.medians_ms) > 1 for case in found):
         return []
     if not pairs:
-        return ["No two engines of a shape are less than one step of the clock apart"]
+        return ["All engines of a shape are more than one step of the clock apart"]
     return [
-        f"UNDECIDED, less than one step of the clock apart: {many(sum(pairs), 'pair')} of engines in {many(len(pairs), 'shape')} (~ below)"
+        f"UNDECIDED, no more than one step of the clock apart: {many(sum(pairs), 'pair')} of engines in {many(len(pairs), 'shape')} (~ below)"
     ]
 
 
 def _legend(document: Document, step: float | None) -> str:
     if isinstance(maybe(document, "mkframe", "verdicts"), list):
-        return "Medians in us, in order. Only a verdict ranks: < says which median is smaller, not that another run would find the same"
+        return (
+            "Medians in us, in order: = equal, ~ no more than a step of the clock apart. Only a verdict ranks: < says which median is smaller, "
+            "not that another run would find the same"
+        )
     unseen = "how far rounds and processes differ is not in the file, so a small lead may be none"
     if step is None:
-        return f"Medians in us, in order; {unseen}, and the step of the clock is unknown"
+        return f"Medians in us, in order (= equal); {unseen}, and the step of the clock is unknown"
     return f"Medians in us, in order: < more than a step of the clock apart, ~ UNDECIDED; {unseen}"
 
 
@@ -223,4 +226,6 @@ def _one_process(document: Document) -> str | None:
 def _launch_share(document: Document) -> str | None:
     if any(maybe(cell, "twin", "stream_summary") is not None for _, cell in objects(document, "mkframe", "cells")):
         return None
+    if words(document, "mkframe", "device", "kind") == "cpu":
+        return None  # a call there is no launch
     return "What the kernels alone take: stream times hold launches, and no launch twins were timed to take them off"

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkframe.explain.page import figure, listed
+from mkframe.model.outcome import within_a_step
 from mkframe.validate.energy_parts import Node, maybe, objects
-
-_SLACK_MS = 1e-6
-"""Rounding of event times: less than a step apart means by more than this."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +45,7 @@ def shape_text(shape: Any) -> str:
 def step_ms(document: Node, found: Sequence[Case]) -> tuple[float | None, bool]:
     """The step of the stream clock, and whether the report states it; else the one that its medians lie on."""
     stated = figure(document, "mkframe", "timing", "timer_step_ms")
-    if stated is not None:
+    if stated is not None and stated > 0:
         return stated, True
     import numpy as np  # here: the other pages do without
 
@@ -58,23 +56,30 @@ def step_ms(document: Node, found: Sequence[Case]) -> tuple[float | None, bool]:
 
 
 def in_order(case: Case, step: float | None, most: int = 12) -> str:
-    """`a 8.19 ~ b 8.19 < c 9.22`, in us: ~ where neighbours are less than a step apart."""
+    """`a 8.19 ~ b 8.19 < c 9.22`, in us: ~ where neighbours are no more than a step apart, = where they are equal and the step is
+    unknown."""
     said = []
     for index, (engine, p50) in enumerate(case.medians_ms[:most]):
         if index:
-            said.append("~" if step is not None and p50 - case.medians_ms[index - 1][1] < step - _SLACK_MS else "<")
+            said.append(_between(case.medians_ms[index - 1][1], p50, step))
         said.append(f"{engine} {p50 * 1e3:.2f}")
     rest = len(case.medians_ms) - most
     return " ".join(said) + (f" and {rest} slower ones" if rest > 0 else "")
 
 
+def _between(before: float, p50: float, step: float | None) -> str:
+    if within_a_step(before, p50, step):
+        return "~"
+    return "=" if before == p50 else "<"
+
+
 def undecided_pairs(case: Case, step: float | None) -> int:
-    """Pairs of engines, neighbours or not, that are less than a step apart."""
+    """Pairs of engines, neighbours or not, that are no more than a step apart."""
     if step is None:
         return 0
     count, left = 0, 0
     for right, (_, p50) in enumerate(case.medians_ms):
-        while p50 - case.medians_ms[left][1] >= step - _SLACK_MS:
+        while not within_a_step(case.medians_ms[left][1], p50, step):
             left += 1
         count += right - left
     return count

@@ -62,7 +62,7 @@ def late(block: FrameworkBlock) -> str | None:
 def processes(block: FrameworkBlock) -> str:
     if block.timing.processes == 1:
         return "All rounds share one process: differences below 5 % are not decided."
-    return f"Rounds are spread over {block.timing.processes} processes; intervals resample processes, then rounds, then samples."
+    return f"Rounds are spread over {block.timing.processes} processes; intervals are Student's t over the processes' medians."
 
 
 def cache(block: FrameworkBlock) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkframe.model.outcome import Verdict
+from mkframe.model.outcome import Verdict, within_a_step
 from mkframe.stats.bootstrap import CONFIDENCE, bootstrap_medians, interval
 from mkframe.stats.processes import UNSEEN_SPREAD, Level, difference, level_of_logs, level_of_samples, process_logs, reading_variance
 from mkframe.stats.samples import Samples
@@ -130,7 +130,7 @@ def _decide(
     resolves = step_ms is None or step_ms <= SAME_WITHIN * min(intervals[0][0], intervals[1][0])
     if resolves and processes > 1 and low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
         verdict = Verdict.SAME
-    elif step_ms is not None and abs(median_one - median_other) <= step_ms:
+    elif step_ms is not None and within_a_step(median_one, median_other, step_ms):
         reason = f"the medians differ by no more than one step of the clock ({step_ms * 1e3:.3g} us)"
     elif max(intervals[0][0], intervals[1][0]) <= min(intervals[0][1], intervals[1][1]):
         reason = "the intervals of the medians overlap"

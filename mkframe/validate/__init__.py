@@ -28,15 +28,26 @@ __all__ = [
     "RULES",
     "SIZE_LIMIT",
     "Finding",
+    "Opened",
     "Result",
     "Rule",
     "Severity",
     "check_document",
     "check_schema",
     "comparison_of",
+    "opened",
     "validate",
     "validate_stream",
 ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opened:
+    """A document with what was found in it, and whether by the strict profile. Without a format `document` is of no use."""
+
+    document: Any
+    result: Result
+    strict: bool
 
 
 def validate(
@@ -70,12 +81,25 @@ def check_document(document: Any, *, without: Collection[str] = (), strict: bool
     return _of_values(document, _Asked(without=without, strict=strict))
 
 
+def opened(data: bytes, path: str, folder: Path | None) -> Opened:
+    """Takes a document out of bytes and validates it, for who goes on with it. `folder`: where the file lies, None for what is no file.
+
+    A comparison report of ours that lies in a folder is held to the strict profile, so that what its samples give is rebuilt.
+    """
+    parsed = parse(data)
+    if parsed.faults:
+        return Opened(document={}, result=Result(path=path, format=None, findings=parsed.faults), strict=False)
+    document = parsed.document
+    strict = folder is not None and recognise(document) == COMPARISON and isinstance(document.get("mkframe"), dict)
+    return Opened(document=document, result=_check(document, _Asked(strict=strict), path, folder), strict=strict)
+
+
 def comparison_of(data: bytes) -> dict[str, Any] | str:
     """The comparison report that bytes hold, where nothing in it is an error; else the reason why they hold none, as a clause."""
     parsed = parse(data)
     first = parsed.faults[0] if parsed.faults else None
     if first is None:
-        result = check_document(parsed.document)
+        result = _check(parsed.document, _Asked())  # bytes were parsed: no need to look for what JSON has not
         if result.ok and result.format == COMPARISON:
             document: dict[str, Any] = parsed.document
             return document

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mkframe.model.outcome import Verdict
+from mkframe.model.outcome import Verdict, within_a_step
 from mkframe.validate.block_parts import BlockCell, Key, all_known, block_cells, block_of, key_of
 from mkframe.validate.comparison_parts import ROUNDING, above, amount, items
 from mkframe.validate.comparison_rules import step_of
@@ -131,9 +131,9 @@ def _not_ranked(word: str, low: float, high: float) -> str | None:
 
 def _too_close(cell: BlockCell, baseline: BlockCell, step_ms: float | None) -> str | None:
     one, other = cell.p50_ms, baseline.p50_ms
-    if one is None or other is None or step_ms is None or above(abs(one - other), step_ms) or math.isclose(abs(one - other), step_ms):
+    if one is None or other is None or step_ms is None or not within_a_step(one, other, step_ms):
         return None
-    return f"ranked, and the medians differ by less than a step of the clock, {step_ms * 1e3:.4g} us"
+    return f"ranked, and the medians differ by no more than one step of the clock, {step_ms * 1e3:.4g} us"
 
 
 VERDICT_RULES: tuple[Rule, ...] = tuple(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from mkframe.cli.main import main
 
 DATA = Path(__file__).parent.parent / "data"
 COMPARISON, ENERGY = DATA / "valid/residual-mlp-rtx3090.json", DATA / "valid/qda-energy-a100.json"
+PUBLISHED = DATA.parents[1] / "outputs/published/residual-mlp-baselines-h200-per-call"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -86,3 +88,27 @@ def test_neither_torch_nor_hydra_is_loaded(file: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == ""
+
+
+def test_samples_beside_a_report_are_rebuilt(tmp_path: Path, capsys: Capture) -> None:
+    shutil.copytree(PUBLISHED, tmp_path / "run")
+    report = tmp_path / "run/report.json"
+    assert main(["explain", str(report)]) == 0
+    assert "Rebuilt from the samples beside the report" in capsys.readouterr().out
+    document = json.loads(report.read_text())
+    for case in document["development"]:
+        for cell in case["engines"].values():
+            cell["host_summary"]["mean_ms"] *= 1.0001
+    report.write_text(json.dumps(document))
+    assert main(["explain", str(report)]) == 1
+    assert "E rebuilt-summary at $.development[0]" in capsys.readouterr().out
+
+
+def test_without_samples_the_page_says_that_nothing_was_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    data = (PUBLISHED / "report.json").read_bytes()
+    (tmp_path / "report.json").write_bytes(data)
+    assert main(["explain", str(tmp_path / "report.json")]) == 1
+    assert "NOT rebuilt from samples: the samples file is missing" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["explain", "-"]) == 0
+    assert "NOT rebuilt from samples: it was not read from a folder" in capsys.readouterr().out

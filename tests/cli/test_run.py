@@ -162,7 +162,9 @@ def test_a_limitation_follows_from_what_ran(run_cli: Any, tmp_path: Path, compar
     _, two = only_report(comparison)
     assert any("one process" in sentence for sentence in one["limitations"])
     assert not any("one process" in sentence for sentence in two["limitations"])
-    assert any("spread over 2 processes" in sentence for sentence in two["limitations"])
+    assert any(
+        "spread over 2 processes; intervals are Student's t over the processes' medians." in sentence for sentence in two["limitations"]
+    )
     assert any("per_call" in sentence for sentence in one["limitations"])
 
 

@@ -107,6 +107,14 @@ def test_medians_within_a_step_are_undecided() -> None:
     assert "1.02 us" in found.reason
 
 
+@given(st.integers(1, 2**14), st.sampled_from([32e-6, 0.512e-3, 1.024e-3]))
+def test_medians_exactly_a_step_apart_are_undecided_however_float32_rounds_them(steps: int, step_ms: float) -> None:
+    one, other = (np.full((6, 20), np.float64(np.float32(count * step_ms))) for count in (steps, steps + 1))
+    assert stats.compare(one, other, THREE_PROCESSES, step_ms, 0).verdict in (Verdict.UNDECIDED, Verdict.SAME)
+    far = np.full((6, 20), np.float64(np.float32((steps + 3) * step_ms)))
+    assert "one step of the clock" not in (stats.compare(one, far, THREE_PROCESSES, step_ms, 0).reason or "")
+
+
 def test_overlapping_intervals_are_undecided() -> None:
     found = stats.compare(samples(20.0, 13, process_spread=0.05), samples(20.4, 14, process_spread=0.05), THREE_PROCESSES, 32e-6, 0)
     assert (found.verdict, found.reason) == (Verdict.UNDECIDED, "the intervals of the medians overlap")
