@@ -116,8 +116,35 @@ def slow_ones(folder: Path) -> Iterator[tuple[str, list[Path]]]:
     yield "100,000 engines in one case", [written(folder, minimal | {"x": [{"shape": {"rows": 1}, "engines": many(engine, 100_000)}]})]
     yield "200,000 equal shapes", [written(folder, minimal | {"x": [{"shape": {"rows": 1}, "engines": {"a": engine}}] * 200_000})]
     yield "as many small objects as are allowed", [written(folder, minimal | {"x": [{"aaa": 0.5}] * 2_000_000})]
+    yield "a mass of NaN", [written(folder, b"[" + b"NaN," * 15_000_000 + b"0]")]
+    yield "a mass of numbers beyond float64", [written(folder, b"[" + b"9e999," * 10_000_000 + b"0]")]
+    yield "a mass of keys named twice", [written(folder, b"[" + b'{"ab":1,"ab":1,"ab":1},' * 2_600_000 + b"0]")]
+    yield "4,000,000 unknown keys at the top", [written(folder, beside(minimal, b"0", 4_000_000))]
+    yield "3,500,000 unknown lists at the top", [written(folder, beside(minimal, b"[]", 3_500_000))]
+    yield "3,500,000 axes in one shape", [written(folder, beside(minimal, b"[" + wide_case(3_500_000) + b"]", 1))]
+    yield "35 shapes of 100,000 axes", [written(folder, beside(minimal, b"[" + b",".join([wide_case(100_000)] * 35) + b"]", 1))]
+    in_each: Document = {"passed": True, "replay_changed_input": True} | {f"key{index}": 0 for index in range(8)}
+    found = [{"shape": {"rows": row}, "engines": many(in_each, 1000)} for row in range(1, 450)]
+    yield "unknown keys in every engine", [written(folder, minimal | {"x": found})]
+    small = b'{"shape":{"rows":1},"engines":{"engine":0}}'
+    yield "a mass of small cases", [written(folder, beside(minimal, b"[" + b",".join([small] * 1_300_000) + b"]", 1))]
+    engine_alone = b'{"shape":{"rows":1},"engines":{"a":{"passed":false,"replay_changed_input":false}}}'
+    yield "a mass of small cases that failed", [written(folder, beside(minimal, b"[" + b",".join([engine_alone] * 750_000) + b"]", 1))]
+    yield "unknown keys in every shape set", [written(folder, beside(minimal, b'[{"shape":{},"engines":{}}]', 1_400_000))]
     yield "a mass of short texts", [written(folder, minimal | {"x": [f"{index:x}" for index in range(3_000_000)]})]
     yield "a mass of short texts and one character beyond", [written(folder, minimal | {"x": ["ab"] * 3_000_000, "y": "\U0001f600"})]
+
+
+def beside(document: Document, value: bytes, count: int) -> bytes:
+    """A document as text with `count` more keys of one value, of which no second copy is made in memory."""
+    more = b",".join(b'"%x":' % index + value for index in range(2**20, 2**20 + count))
+    return json.dumps(document, separators=(",", ":")).encode()[:-1] + b"," + more + b"}"
+
+
+def wide_case(axes: int) -> bytes:
+    """A case whose shape has that many axes."""
+    shape = b",".join(b'"%x":%d' % (index, 1 + index % 9) for index in range(2**20, 2**20 + axes))
+    return b'{"shape":{' + shape + b'},"engines":{"a":{}}}'
 
 
 def many(value: Any, count: int) -> Document:

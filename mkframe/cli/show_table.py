@@ -1,6 +1,6 @@
-"""Prints tables: with colours on a terminal, as plain text elsewhere."""
+"""Prints tables: with colours on a terminal, as plain text elsewhere; very large ones as one line a cell."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mkframe.cli.output import console
@@ -11,10 +11,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _WIDTH_OF_A_FILE = 160
+_MOST_CELLS = 5000
+"""Of a grid: beyond, nobody reads one, and drawing it takes much longer than reading the report."""
+
+
+_WIDEST_NAME = 40
 
 
 def show(table: Table) -> None:
-    """Prints to standard output: one row per shape, one column per engine, the loss as plain as the win."""
+    """Prints to standard output: one row per shape, one column per engine, the loss as plain as the win. Beyond _MOST_CELLS one line
+    per cell."""
+    if len(table.rows) * len(table.engines) > _MOST_CELLS:
+        for line in _lines(table):
+            print(line)
+        return
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -30,6 +40,19 @@ def show(table: Table) -> None:
     out.print(grid)
     for note in table.notes:
         out.print(printed(note), markup=False)
+
+
+def _lines(table: Table) -> Iterator[str]:
+    yield printed(table.title)
+    width = min(_WIDEST_NAME, max(len(printed(engine)) for engine in table.engines))
+    for row in table.rows:
+        where = f"{printed(row.set)}  {printed(row.shape)}"
+        for engine, cell in row.cells.items():
+            told = "failed" if cell.p50_us is None else f"{cell.p50_us:.2f}"
+            words = (word for word in (cell.standing, cell.share, cell.target) if word)
+            yield "  ".join((where, printed(engine).ljust(width), told.rjust(10), *words))
+    for note in table.notes:
+        yield printed(note)
 
 
 def _tall(cells: Iterable[Cell]) -> bool:

@@ -1,6 +1,7 @@
 """A report or a device card as a page for a reviewer: what was measured, how, what follows from it, what does not.
 
-Everything said rests on the file alone; whether its samples were there to rebuild it stands among the findings. Functions take any document of their format, damaged ones too, and pass over what is not there.
+Everything said rests on the file alone; whether its samples were there to rebuild it stands among the findings. Functions take any document
+of their format, damaged ones too, and pass over what is not there.
 """
 
 from collections.abc import Callable

@@ -149,16 +149,15 @@ def _undecided(found: list[Case], step: float | None) -> list[str]:
         return []
     if not pairs:
         return ["All engines of a shape are more than one step of the clock apart"]
-    return [
-        f"UNDECIDED, no more than one step of the clock apart: {many(sum(pairs), 'pair')} of engines in {many(len(pairs), 'shape')} (~ below)"
-    ]
+    count, shapes = many(sum(pairs), "pair"), many(len(pairs), "shape")
+    return [f"UNDECIDED, no more than one step of the clock apart: {count} of engines in {shapes} (~ below)"]
 
 
 def _legend(document: Document, step: float | None) -> str:
     if isinstance(maybe(document, "mkframe", "verdicts"), list):
         return (
-            "Medians in us, in order: = equal, ~ no more than a step of the clock apart. Only a verdict ranks: < says which median is smaller, "
-            "not that another run would find the same"
+            "Medians in us, in order: = equal, ~ no more than a step of the clock apart. Only a verdict ranks: < says which median is "
+            "smaller, not that another run would find the same"
         )
     unseen = "how far rounds and processes differ is not in the file, so a small lead may be none"
     if step is None:

@@ -87,10 +87,11 @@ def table_of(document: Mapping[str, Any], targets: Iterable[TargetGroup] = ()) -
             shape = _shape_text(case["shape"])
             medians = {engine: _p50_us(result) for engine, result in case["engines"].items()}
             engines |= dict.fromkeys(medians)
+            fastest = _fastest(medians, baselines)
             cells = {}
             for engine in medians:
                 key = (name, places.get((name, shape)), engine)
-                cells[engine] = _cell(engine, medians, baselines, verdicts.get(key), shares.get(key), case["shape"], groups)
+                cells[engine] = _cell(engine, medians, fastest, verdicts.get(key), shares.get(key), case["shape"], groups)
             rows.append(Row(set=name, shape=shape, cells=cells))
     title = f"{block.get('workload', 'comparison')}, {document['precision'].split(';')[0]}, on {document['device']}: median time in us"
     return Table(title=title, engines=tuple(engines), rows=tuple(rows), notes=_notes(block))
@@ -99,7 +100,7 @@ def table_of(document: Mapping[str, Any], targets: Iterable[TargetGroup] = ()) -
 def _cell(
     engine: str,
     medians: Mapping[str, float | None],
-    baselines: set[str] | None,
+    fastest: Mapping[bool, str],
     verdict: Mapping[str, Any] | None,
     share: float | None,
     shape: Mapping[str, int],
@@ -108,26 +109,32 @@ def _cell(
     own = medians[engine]
     if own is None:
         return Cell(p50_us=None)
-    standing = _standing(engine, own, medians, baselines, verdict)
+    standing = _standing(engine, own, medians, fastest, verdict)
     told = "" if share is None else f"{100 * share:.0f} % of memory peak"
     return Cell(p50_us=own, standing=standing, share=told, target=_target(engine, own, shape, groups))
 
 
+def _fastest(medians: Mapping[str, float | None], baselines: set[str] | None) -> dict[bool, str]:
+    """The fastest baseline of each form in a case: of eager engines (False), and of graphs (True)."""
+    found: dict[bool, tuple[float, str]] = {}
+    for engine, p50 in medians.items():
+        form = engine.endswith(GRAPH_SUFFIX)
+        if p50 is not None and _is_baseline(engine, baselines) and (form not in found or p50 < found[form][0]):
+            found[form] = (p50, engine)
+    return {form: engine for form, (_, engine) in found.items()}
+
+
 def _standing(
-    engine: str, own: float, medians: Mapping[str, float | None], baselines: set[str] | None, verdict: Mapping[str, Any] | None
+    engine: str, own: float, medians: Mapping[str, float | None], fastest: Mapping[bool, str], verdict: Mapping[str, Any] | None
 ) -> str:
     """`1.25x faster`, `1.10x slower`, `same` or `undecided` beside the fastest baseline of the same form."""
-    form = {
-        name: p50
-        for name, p50 in medians.items()
-        if p50 is not None and name.endswith(GRAPH_SUFFIX) == engine.endswith(GRAPH_SUFFIX) and _is_baseline(name, baselines)
-    }
-    if not form:
+    baseline = fastest.get(engine.endswith(GRAPH_SUFFIX))
+    if baseline is None:
         return ""
-    fastest = min(form, key=lambda name: form[name])
-    if engine == fastest:
+    if engine == baseline:
         return "baseline"
-    ratio = own / form[fastest] if form[fastest] > 0 else 1.0
+    beside = medians[baseline]
+    ratio = own / beside if beside else 1.0
     word = verdict["verdict"] if verdict is not None else None
     if word == "UNDECIDED":
         return f"undecided ({ratio:.2f}x)"

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mkframe.validate.collector import paused
 from mkframe.validate.finding import Finding, Result, Severity, error
 from mkframe.validate.formats import COMPARISON, TOLD_BY, a_word, recognise
-from mkframe.validate.limited import limited
+from mkframe.validate.limited import MAX_FINDINGS, limited
 from mkframe.validate.parser import parse
 from mkframe.validate.reader import SIZE_LIMIT, read_file, read_stream
 from mkframe.validate.reading_rules import FORMAT, READING_RULES
@@ -140,17 +141,25 @@ def _check(document: Any, asked: _Asked, path: str | None = None, folder: Path |
     if format is None:
         return Result(path=path, format=None, findings=(error(FORMAT, TOLD_BY),))
     subject = Subject(document=document, folder=folder, strict=asked.strict, payload=asked.payload)
+    with paused():
+        return Result(path=path, format=format, findings=tuple(_findings(subject, format, asked.without)))
+
+
+def _findings(subject: Subject, format: str, without: Collection[str]) -> list[Finding]:
+    """What every rule of the format says. A document that breaks its schema in too many places to list is asked nothing more."""
     findings: list[Finding] = []
     holds_to_schema: bool | None = None
     for rule in RULES:
-        if rule.format != format or rule.id in asked.without or (rule.needs_file and folder is None):
+        if rule.format != format or rule.id in without or (rule.needs_file and subject.folder is None):
             continue
         if rule.needs_schema and holds_to_schema is None:  # the schema rule was left out; those that need it still do
-            holds_to_schema = not any(schema_findings(document, format))
+            holds_to_schema = not any(schema_findings(subject.document, format))
         if rule.needs_schema and not holds_to_schema:
             continue
         found = limited(rule.id, rule.check(subject))
         findings += found
         if rule.id == SCHEMA:
             holds_to_schema = not any(finding.severity is Severity.ERROR for finding in found)
-    return Result(path=path, format=format, findings=tuple(findings))
+            if len(found) > MAX_FINDINGS:
+                break
+    return findings

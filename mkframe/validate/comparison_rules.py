@@ -29,6 +29,7 @@ from mkframe.validate.comparison_parts import (
 )
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import COMPARISON
+from mkframe.validate.limited import MAX_FINDINGS
 from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.schema_rule import unknown_key
 from mkframe.validate.schemas import schema
@@ -170,7 +171,7 @@ def source_commit(subject: Subject) -> Iterator[Finding]:
 def unknown_keys(subject: Subject) -> Iterator[Finding]:
     """Keys have a meaning in the format. In a report of others an unknown one may be an addition; in ours it is a mistake."""
     tell = error if "mkframe" in subject.document else warning
-    for path, known in _unknown(subject):
+    for path, known in islice(_unknown(subject), MAX_FINDINGS + 1):  # words for those that nobody reads take long
         yield tell("unknown-key", unknown_key(str(path[-1]), known), path)
 
 

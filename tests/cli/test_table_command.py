@@ -10,7 +10,7 @@ import pytest
 
 from mkframe.cli.main import main
 from mkframe.cli.show_table import show
-from mkframe.report.table import Cell, Row, Table
+from mkframe.report.table import Cell, Row, Table, table_of
 
 DATA = Path(__file__).parent.parent / "data"
 COMPARISON = DATA / "valid" / "residual-mlp-rtx3090.json"
@@ -99,3 +99,29 @@ def test_a_reader_that_has_gone_is_no_end_of_the_program() -> None:
 def test_wrong_usage_is_one_line(capsys: Capture) -> None:
     assert main(["table", "--format", "xml", "a"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_very_large_table_is_a_line_a_cell(capsys: Capture) -> None:
+    def cells(row: int) -> dict[str, Cell]:
+        return {f"engine{row}\x1b": Cell(p50_us=1.5, standing="1.10x slower", target="target 1 missed"), "failing": Cell(p50_us=None)}
+
+    rows = tuple(Row(set="s", shape=f"{row}x2", cells=cells(row)) for row in range(400))
+    engines = tuple(dict.fromkeys(engine for row in rows for engine in row.cells))
+    show(Table(title="many", engines=engines, rows=rows, notes=("a note",)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "many"
+    assert lines[1].split() == ["s", "0x2", "engine0\\x1b", "1.50", "1.10x", "slower", "target", "1", "missed"]
+    assert lines[2].split() == ["s", "0x2", "failing", "failed"]
+    assert lines[-1] == "a note"
+    assert len(lines) == 2 + 2 * len(rows)
+
+
+def test_the_fastest_baseline_is_found_once_for_a_case() -> None:
+    """What a table says of masses of engines takes no square of them."""
+    summary = {"p50_ms": 0.001}
+    engines = {f"torch-{index}": {"stream_summary": {"p50_ms": 0.002 + index * 1e-6}} for index in range(30_000)}
+    document = {"precision": "FP16", "device": "d", "x": [{"shape": {"n": 1}, "engines": engines | {"own": {"stream_summary": summary}}}]}
+    (row,) = table_of(document).rows
+    assert row.cells["torch-0"].standing == "baseline"
+    assert row.cells["own"].standing == "2.00x faster"
+    assert row.cells["torch-2000"].standing == "2.00x slower"

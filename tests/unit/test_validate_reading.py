@@ -44,7 +44,7 @@ def _only(result: Result) -> Finding:
         (b" \r\n\t", "", "the file is empty"),
         (b"\xef\xbb\xbf{}", "", "byte order mark of UTF-8"),
         ("{}".encode("utf-16"), "", "byte order mark of UTF-16"),
-        ("{}".encode("utf-16-be"), "", "not JSON"),
+        ("{}".encode("utf-16-be"), "", "begins as UTF-16"),
         (b'{"a": "\xff"}', "", "not UTF-8: byte 0xff at offset 7"),
         (b'{"a": "\xed\xa0\x80"}', "", "not UTF-8: byte 0xed at offset 7"),
         (b'{"a": "\xc0\xaf"}', "", "not UTF-8"),

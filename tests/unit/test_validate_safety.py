@@ -1,5 +1,6 @@
 """A hostile file: nothing of it runs, nothing that it names is opened, and it costs no more than its size."""
 
+import gc
 import gzip
 import json
 import os
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mkframe.validate import Finding, Severity, check_document, validate
+from mkframe.validate import Finding, Severity, check_document, comparison_rules, parser, validate
 from mkframe.validate.limited import MAX_FINDINGS, limited
-from mkframe.validate.parser import parse
+from mkframe.validate.parser import MAX_KEYS, parse
 from mkframe.validate.values import MAX_KEY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -215,3 +218,89 @@ def test_files_made_to_be_slow_do_not_hang(tmp_path: Path) -> None:
     with open(os.devnull, "w") as sink:
         done = subprocess.run(command, stdout=sink, stderr=subprocess.DEVNULL, timeout=600, check=False)
     assert done.returncode == 1
+
+
+@given(st.recursive(st.integers(), lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=6), inner, max_size=6)))
+def test_only_an_object_with_too_many_keys_is_refused(document: Any) -> None:
+    """However the text is spaced: the quick count before reading may miss such an object, and never takes another for one."""
+
+    def most(node: Any) -> int:
+        children = list(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+        return max([len(node) if isinstance(node, dict) else 0, *map(most, children)])
+
+    for text in (json.dumps(document), json.dumps(document, separators=(",", " : ")), json.dumps(document, indent=1)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(parser, "MAX_KEYS", 3)
+            patch.setattr(parser, "_LONG_PART", 8)
+            faults = parse(text.encode()).faults
+        assert ["keys" in fault.message for fault in faults] == [True] * (most(document) > 3)
+
+
+@pytest.mark.parametrize("value", [b"0", b"[]", b'"\\":\\":"', b'{"a":1}'])
+def test_an_object_may_have_so_many_keys_and_not_one_more(value: bytes) -> None:
+    def document(count: int) -> bytes:
+        return b"{" + b",".join(b'"k%07d" :%b' % (index, value) for index in range(count)) + b"}"
+
+    assert parse(document(MAX_KEYS)).faults == ()
+    (fault,) = parse(document(MAX_KEYS + 1)).faults
+    assert fault.message == "an object with more than 131072 keys: too many for a report"
+
+
+@pytest.mark.parametrize("value", [b"0", b"[]"])
+def test_masses_of_keys_are_refused_before_they_are_read(value: bytes) -> None:
+    data = b"{" + b",".join(b'"k%07d":%b' % (index, value) for index in range(500_000)) + b"}"
+    tracemalloc.start()
+    (fault,) = parse(data).faults
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "keys" in fault.message
+    assert peak < 2 * len(data)
+
+
+@pytest.mark.parametrize("value", [b"NaN", b"9e999", b'{"ab":1,"ab":1}'])
+def test_reading_stops_where_too_much_is_no_json(value: bytes) -> None:
+    several = b"[" + b",".join([value] * 200) + b"]"
+    assert [fault.pointer for fault in parse(several).faults][1:3] != ["", ""]  # each is located
+    data = b"[" + b",".join([value] * 600_000) + b"]"
+    tracemalloc.start()
+    (fault,) = parse(data).faults
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert fault.message.startswith("more than 100000 values and keys that are not JSON, the last of them: ")
+    assert peak < 100e6  # for those that were kept, whatever the file holds
+
+
+def test_what_breaks_its_schema_everywhere_is_asked_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = MINIMAL | {"limitations": list(range(MAX_FINDINGS + 5)), "recorded_on": "2026-02-30"}
+    assert {finding.rule for finding in check_document(document).findings} == {"schema"}
+    document["limitations"] = list(range(MAX_FINDINGS - 5))
+    assert {finding.rule for finding in check_document(document).findings} == {"schema", "date"}
+
+
+def test_words_are_made_for_no_more_unknown_keys_than_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(comparison_rules, "unknown_key", lambda key, known: made.append(key) or "unknown")
+    findings = check_document(MINIMAL | {f"key{index}": 0 for index in range(3 * MAX_FINDINGS)}).findings
+    assert len(made) == MAX_FINDINGS + 1
+    assert "the rest is not listed" in findings[-1].message
+
+
+def test_the_collector_runs_again_after_a_file() -> None:
+    for data in (b"[NaN]", b"{", b"{}", COMPARISON.read_bytes()):
+        parse(data)
+        assert gc.isenabled()
+    validate(COMPARISON)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        validate(COMPARISON)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_utf_16_without_its_mark_is_told() -> None:
+    for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+        (fault,) = parse(COMPARISON.read_text().encode(encoding)).faults
+        assert "UTF-16 or UTF-32" in fault.message
+        assert "save it as UTF-8" in fault.message
