@@ -10,6 +10,11 @@ def printable(text: str) -> str:
     )
 
 
+def as_unicode(text: str) -> str:
+    """`text` for a document: lone surrogates, by which Python keeps the bytes of file names that are not UTF-8, as `\\udcff`."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def one_line(text: str) -> str:
     """`text` with every run of white space as one space, and the rest printable."""
     return printable(" ".join(text.split()))

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from mkframe.cli.parser import Parser
-from mkframe.compare import Outcome, compare_reports, load, require_same
+from mkframe.cli.validate_inputs import STDIN, standard_input
+from mkframe.compare import Outcome, Report, compare_reports, load, require_same
 from mkframe.compare.conditions import FIELDS
 from mkframe.compare.result import CellResult
 from mkframe.compare.verdict import FLOOR_WORDS
+from mkframe.errors import UsageError
 from mkframe.text import printable
 
 _HEAD = ("shape set", "shape", "engine", "BASE us", "NEW us", "ratio", "99 % interval", "floors", "verdict")
@@ -21,8 +23,8 @@ _LEFT = (0, 1, 2, 8)
 def main(argv: list[str]) -> int:
     """Exit code 0; 1 for a cell that is SLOWER beyond --fail-on or passed in BASE and not in NEW; 2 for reports that cannot
     be read or compared, and for wrong usage."""
-    options = _parser().parse_args(argv)
-    base, new = load(options.base), load(options.new)
+    options = _parsed(argv)
+    base, new = _loaded(options.base), _loaded(options.new)
     lifted = require_same(base, new, options.allow)
     outcome = compare_reports(base, new, lifted, fail_on=options.fail_on, skip_failed=options.skip_failed)
     try:
@@ -31,6 +33,26 @@ def main(argv: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     return outcome.exit_code
+
+
+def _parsed(argv: list[str]) -> argparse.Namespace:
+    """The options. `--allow FIELD BASE NEW` is meant as it looks: a FIELD is a name, and a path is none."""
+    options = _parser().parse_args(argv)
+    swallowed = [word for word in options.allow if not word.isidentifier()]
+    if options.base is None and len(swallowed) == 2:
+        options.base, options.new = swallowed
+        options.allow = [word for word in options.allow if word.isidentifier()]
+    if options.new is None:
+        missing = "BASE, NEW" if options.base is None else "NEW"
+        taken = ": --allow takes every word behind it, so name both in front" if options.allow else ""
+        raise UsageError(f"not named: {missing}{taken}; see mkframe compare --help")
+    if options.base == options.new == STDIN:
+        raise UsageError("- (standard input) can be named only once")
+    return options
+
+
+def _loaded(path: str) -> Report:
+    return load(path, standard_input() if path == STDIN else None)
 
 
 def _print(outcome: Outcome, form: str) -> None:
@@ -50,8 +72,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0; 1 for a cell SLOWER beyond --fail-on, or passed in BASE and not in NEW; 2 for reports that cannot be "
         "read or compared, and for wrong usage.",
     )
-    parser.add_argument("base", metavar="BASE", help="a comparison report")
-    parser.add_argument("new", metavar="NEW", help="the comparison report that is held against it")
+    parser.add_argument("base", nargs="?", metavar="BASE", help="a comparison report; - is standard input, which has no samples beside it")
+    parser.add_argument("new", nargs="?", metavar="NEW", help="the comparison report that is held against it")
     parser.add_argument("--fail-on", type=_percent, default=0.0, metavar="PERCENT", help="how much SLOWER is exit code 1 (default 0)")
     parser.add_argument(
         "--allow",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mkframe.cli.parser import Parser
 from mkframe.cli.printed import printed
+from mkframe.cli.validate_inputs import STDIN, standard_input
 from mkframe.errors import UnreadableError
 from mkframe.explain import Section, explain
 from mkframe.validate import SIZE_LIMIT, Opened, Result, opened
@@ -41,15 +42,10 @@ def main(argv: list[str]) -> int:
 
 def _opened(path: str) -> Opened:
     """The document, and what validate says of it; a samples file is looked for beside a file alone."""
-    if path == "-":
-        if sys.stdin is None:
-            raise UnreadableError("standard input is closed")
-        data = read_stream(sys.stdin.buffer, SIZE_LIMIT)
-    else:
-        data = read_file(path, SIZE_LIMIT)
+    data = read_stream(standard_input(), SIZE_LIMIT) if path == STDIN else read_file(path, SIZE_LIMIT)
     if isinstance(data, Finding):
         return Opened(document={}, result=Result(path=path, format=None, findings=(data,)), strict=False)
-    return opened(data, path, None if path == "-" else Path(path).parent)
+    return opened(data, path, None if path == STDIN else Path(path).parent)
 
 
 def _print(section: Section) -> None:

@@ -43,6 +43,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs a command line and returns its exit code: 0 fine, 1 findings or failed cells, 2 usage or unreadable input."""
     stand_in_for_closed_streams()
     words = list(argv)
+    interrupted = 2 if words and words[0] in COMMANDS else 1  # a run keeps what it measured; of what others read nothing can be said
     if words and words[0] in COMMANDS:
         module, words = COMMANDS[words[0]], words[1:]
     else:
@@ -72,8 +73,9 @@ def main(argv: Sequence[str]) -> int:
         print(f"mkframe: this Python lacks {error.name}; use scripts/bench, or install mkframe with pip install .", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        silence_stdout()
         print("mkframe: interrupted", file=sys.stderr)
-        return 1
+        return interrupted
 
 
 def entry() -> None:

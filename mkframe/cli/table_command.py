@@ -9,10 +9,12 @@ from mkframe.cli.parser import Parser
 from mkframe.cli.printed import printed
 from mkframe.cli.show_table import show
 from mkframe.cli.targets import shipped_targets
+from mkframe.cli.validate_inputs import STDIN, standard_input
 from mkframe.errors import UnreadableError
 from mkframe.report.table import table_of
+from mkframe.text import as_unicode
 from mkframe.validate import SIZE_LIMIT, Finding, comparison_of
-from mkframe.validate.reader import read_file
+from mkframe.validate.reader import read_file, read_stream
 
 
 def main(argv: list[str]) -> int:
@@ -22,7 +24,7 @@ def main(argv: list[str]) -> int:
         description="Prints comparison reports as tables, with targets where they apply. The figures are those of the report; "
         "its samples are not read.",
     )
-    parser.add_argument("reports", nargs="+", metavar="REPORT", help="a comparison report")
+    parser.add_argument("reports", nargs="+", metavar="REPORT", help="a comparison report; - is standard input")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="tables for people, or one JSON document")
     options = parser.parse_args(argv)
     targets = shipped_targets()
@@ -36,7 +38,7 @@ def main(argv: list[str]) -> int:
             code = error.exit_code
             continue
         if options.format == "json":
-            tables.append({"path": path, **asdict(table)})
+            tables.append({"path": as_unicode(path), **asdict(table)})
         else:
             show(table)
     if options.format == "json":
@@ -46,10 +48,11 @@ def main(argv: list[str]) -> int:
 
 def _document(path: str) -> dict[str, Any]:
     """A valid comparison report. Raises UnreadableError."""
-    data = read_file(path, SIZE_LIMIT)
+    data = read_stream(standard_input(), SIZE_LIMIT) if path == STDIN else read_file(path, SIZE_LIMIT)
     if isinstance(data, Finding):
         raise UnreadableError(f"{path}: {data.message}")
     found = comparison_of(data)
     if isinstance(found, str):
-        raise UnreadableError(f"{path} is no valid comparison report: {found}; see python -m mkframe validate {path}")
+        hint = "" if path == STDIN else f"; see python -m mkframe validate {path}"
+        raise UnreadableError(f"{path} is no valid comparison report: {found}{hint}")
     return found

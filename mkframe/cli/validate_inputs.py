@@ -3,10 +3,13 @@
 import glob
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import BinaryIO
 
 from mkframe.cli.printed import printed
+from mkframe.errors import UnreadableError
 from mkframe.validate import Result
 from mkframe.validate.finding import error
 from mkframe.validate.reader import RULE
@@ -16,6 +19,13 @@ TAKEN = ("report*.json", "card*.json", "*-card.json")
 """What is taken from a folder, at any depth: reports as runs name them, and device cards."""
 
 _MAGIC = re.compile(r"[*?\[]")
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input. Raises UnreadableError where it is closed."""
+    if sys.stdin is None:
+        raise UnreadableError("standard input is closed")
+    return sys.stdin.buffer
 
 
 def inputs(words: Sequence[str], say: Callable[[str], None]) -> Iterator[str | Result]:

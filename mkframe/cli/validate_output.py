@@ -6,12 +6,12 @@ Whatever a file or its name holds, nothing of it steers a terminal, starts a lin
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import indent
 from xml.sax.saxutils import escape, quoteattr
 
 from mkframe.cli.printed import printed
-from mkframe.text import printable
+from mkframe.text import as_unicode, printable
 from mkframe.validate import Finding, Result, Severity
 from mkframe.validate.finding import readable
 from mkframe.validate.formats import WORDS
@@ -44,7 +44,8 @@ def _text(result: Result) -> str:
 
 
 def _json(result: Result) -> str:
-    return indent(json.dumps(result.document(), indent=2), "    ")
+    path = None if result.path is None else as_unicode(result.path)
+    return indent(json.dumps(replace(result, path=path).document(), indent=2), "    ")
 
 
 def _junit(result: Result) -> str:

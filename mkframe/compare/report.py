@@ -1,9 +1,10 @@
 """One side of a comparison: a report, its cells by what they are, and the samples beside it."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from mkframe.model.report import Summary
 from mkframe.text import printable
 from mkframe.validate import SIZE_LIMIT, comparison_of
 from mkframe.validate.finding import Finding, shown
-from mkframe.validate.reader import read_file
+from mkframe.validate.reader import read_file, read_stream
 
 Shape = tuple[tuple[str, int], ...]
 _ROUNDING = 1e-9  # a p50 written by another program
@@ -85,33 +86,34 @@ class Report:
         return {key.engine: key.engine for key in self.cells}
 
 
-def load(path: str | Path) -> Report:
-    """Reads a valid comparison report and, where it lies beside it, its samples file.
+def load(path: str | Path, stream: BinaryIO | None = None) -> Report:
+    """Reads a valid comparison report and, where it lies beside it, its samples file. From `stream`, where one is given: `path` is its
+    name then, and no samples lie beside it.
 
     Raises UnreadableError for anything else, and for samples that are not those of the report.
     """
-    data = read_file(path, SIZE_LIMIT)
+    data = read_file(path, SIZE_LIMIT) if stream is None else read_stream(stream, SIZE_LIMIT)
     if isinstance(data, Finding):
         raise UnreadableError(f"{shown(str(path))}: {data.message}")
     found = comparison_of(data)
     if isinstance(found, str):
-        raise UnreadableError(printable(f"{shown(str(path))} is no valid comparison report: {found}; see python -m mkframe validate"))
-    return _report(Path(path), sha256(data), found)
+        hint = f"; see python -m mkframe validate {shlex.quote(str(path))}" if stream is None else ""
+        raise UnreadableError(printable(f"{shown(str(path))} is no valid comparison report: {found}{hint}"))
+    return _report(str(path), None if stream else Path(path).parent, sha256(data), found)
 
 
-def _report(path: Path, digest: str, document: Document) -> Report:
+def _report(path: str, folder: Path | None, digest: str, document: Document) -> Report:
+    """`folder`: where samples may lie, None for none."""
     block = document.get("mkframe")
     try:
         cells = dict(_cells(document))
-        file = open_samples(path.parent, block["samples"], len(block["cells"])) if block else None
+        file = open_samples(folder, block["samples"], len(block["cells"])) if block and folder is not None else None
         if block and file is not None:
             process = tuple(block["timing"]["round_process"])
             cells = {key: _with_samples(key, cell, file.cell, process) if cell.passed else cell for key, cell in cells.items()}
     except UnreadableError as error:
-        raise UnreadableError(f"{shown(str(path))}: {error}") from error
-    return Report(
-        path=str(path), sha256=digest, document=document, cells=cells, step_ms=_step_ms(block, cells), has_samples=file is not None
-    )
+        raise UnreadableError(f"{shown(path)}: {error}") from error
+    return Report(path=path, sha256=digest, document=document, cells=cells, step_ms=_step_ms(block, cells), has_samples=file is not None)
 
 
 def _step_ms(block: Mapping[str, Any] | None, cells: Mapping[CellKey, Cell]) -> float | None:

@@ -12,6 +12,7 @@ from mkframe.compare.report import Cell, CellKey, Report
 from mkframe.compare.verdict import Compared, compare_cell
 from mkframe.errors import UsageError
 from mkframe.model.outcome import Verdict
+from mkframe.text import as_unicode
 
 FORMAT = "compare/1"
 
@@ -132,7 +133,7 @@ class Outcome:
 def _side(report: Report) -> dict[str, Any]:
     document = report.document
     return {
-        "path": report.path,
+        "path": as_unicode(report.path),
         "sha256": report.sha256,
         "recorded_on": document["recorded_on"],
         "source_commit": document["source_commit"],

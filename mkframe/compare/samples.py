@@ -25,7 +25,7 @@ def open_samples(folder: Path, record: Mapping[str, Any], cells: int) -> Samples
     path = folder / name
     if not os.path.lexists(path):
         return None
-    data = read_file(path, SIZE_LIMIT)
+    data = read_file(path, SIZE_LIMIT, named=False)
     if isinstance(data, Finding):
         raise UnreadableError(f"samples file {shown(name)}: {data.message}")
     if sha256(data) != record["sha256"]:

@@ -149,8 +149,8 @@ def _undecided(found: list[Case], step: float | None) -> list[str]:
         return []
     if not pairs:
         return ["All engines of a shape are more than one step of the clock apart"]
-    count, shapes = many(sum(pairs), "pair"), many(len(pairs), "shape")
-    return [f"UNDECIDED, no more than one step of the clock apart: {count} of engines in {shapes} (~ below)"]
+    told, shapes = many(sum(pairs), "pair"), many(len(pairs), "shape")
+    return [f"UNDECIDED, no more than one step of the clock apart: {told} of engines in {shapes} (~ below)"]
 
 
 def _legend(document: Document, step: float | None) -> str:

@@ -14,17 +14,18 @@ _PART = 2**20
 TOO_LARGE = "the file is larger than the limit of"
 
 
-def read_file(path: str | Path, limit: int = SIZE_LIMIT, *, follow_link: bool = True) -> bytes | Finding:
-    """The content of a regular file of at most `limit` bytes, or the finding that says why not."""
+def read_file(path: str | Path, limit: int = SIZE_LIMIT, *, follow_link: bool = True, named: bool = True) -> bytes | Finding:
+    """The content of a regular file of at most `limit` bytes, or the finding that says why not. `named`: somebody named it on a command
+    line, and is told what else to name."""
     try:
         with open(path, "rb", buffering=0, opener=_open_without_waiting if follow_link else _open_itself) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return error(RULE, "this is not a regular file; use - to read from standard input")
+                return error(RULE, "this is not a regular file" + ("; use - to read from standard input" if named else ""))
             return read_stream(file, limit)
     except FileNotFoundError:
         return error(RULE, "no such file")
     except IsADirectoryError:
-        return error(RULE, "this is a folder; name the report inside it")
+        return error(RULE, "this is a folder" + ("; name the report inside it" if named else ""))
     except (OSError, ValueError) as problem:
         return error(RULE, f"the file cannot be opened: {_reason(problem)}")
 

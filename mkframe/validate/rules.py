@@ -10,6 +10,7 @@ from mkframe.validate.comparison_rules import COMPARISON_RULES
 from mkframe.validate.energy_rules import ENERGY_RULES
 from mkframe.validate.finding import Finding, Severity
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
+from mkframe.validate.origin_rule import ORIGIN_RULES
 from mkframe.validate.payload_rule import PAYLOAD_RULES
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
 from mkframe.validate.rebuilt_rules import REBUILT_RULES
@@ -78,6 +79,7 @@ RULES: tuple[Rule, ...] = (
     *_SCHEMAS,
     *SUMMARY_RULES,
     *COMPARISON_RULES,
+    *ORIGIN_RULES,
     *BLOCK_RULES,
     *VERDICT_RULES,
     *ENERGY_RULES,

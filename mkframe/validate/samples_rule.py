@@ -37,7 +37,7 @@ def _read(subject: Subject) -> bytes | Finding:
     path = subject.folder / name
     if path.is_symlink():
         return error(RULE, f"{name} is a link; the samples file itself must lie beside the report", PLACE)
-    data = read_file(path, SIZE_LIMIT, follow_link=False)
+    data = read_file(path, SIZE_LIMIT, follow_link=False, named=False)
     if isinstance(data, Finding):
         return error(RULE, f"{name} beside the report: {data.message}", PLACE)
     if sha256(data) != record["sha256"]:

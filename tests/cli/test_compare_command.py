@@ -1,6 +1,8 @@
 """`mkframe compare`: exit codes, the table, the JSON document, wrong usage, and what it does not import."""
 
+import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -195,3 +197,59 @@ def test_a_reader_that_goes_away_gives_no_traceback(base: Path) -> None:
         process.stdin.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=60) == 2
+
+
+def test_reports_behind_allow_are_reports(base: Path, slower: Path, capsys: Capture) -> None:
+    assert compare("--allow", "hold", "workload", base, slower) == 1
+    assert f"NEW  {slower}" in capsys.readouterr().out
+    assert compare("--allow", "hold", base, slower, "--allow=workload", "--fail-on=10") == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["a.json", "--allow", "hold", "b.json"], ["--allow", "hold", "a.json", "--skip-failed", "b.json"], ["--allow", "base", "new"]]
+)
+def test_where_it_is_not_plain_which_report_is_which_nothing_is_guessed(words: list[str], capsys: Capture) -> None:
+    assert compare(*words) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("mkframe: not named: ")
+    assert "--allow takes every word behind it, so name both in front" in err
+
+
+def test_a_dash_is_standard_input(base: Path, slower: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(slower.read_bytes())))
+    assert compare(base, "-", "--format", "json") in (0, 1)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["new"]["path"], document["new"]["has_samples"], document["base"]["has_samples"]) == ("-", False, True)
+    assert {cell["rests_on"] for cell in document["cells"]} == {"summaries"}
+    assert compare("-", "-") == 2
+    assert "only once" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{")))
+    assert compare("-", slower) == 2
+    err = capsys.readouterr().err
+    assert "ends too early" in err
+    assert "see python -m mkframe validate" not in err
+    monkeypatch.setattr(sys, "stdin", None)
+    assert compare("-", slower) == 2
+    assert "standard input is closed" in capsys.readouterr().err
+
+
+def test_the_advice_names_the_file(tmp_path: Path, slower: Path, capsys: Capture) -> None:
+    (tmp_path / "a b.json").write_text("{")
+    assert compare(tmp_path / "a b.json", slower) == 2
+    assert capsys.readouterr().err.endswith(f"; see python -m mkframe validate '{tmp_path}/a b.json'\n")
+
+
+def test_the_name_of_a_file_that_is_not_utf_8_is_still_json(base: Path, tmp_path: Path, capsys: Capture) -> None:
+    name = (bytes(tmp_path) + b"/\xff.json").decode("utf-8", "surrogateescape")
+    Path(name).write_bytes(base.read_bytes())
+    compare(name, base, "--format=json")
+    path = json.loads(capsys.readouterr().out)["base"]["path"]
+    assert path == f"{tmp_path}/\\udcff.json"
+
+
+def test_a_samples_file_that_is_a_pipe_is_told_as_one(base: Path, slower: Path, capsys: Capture) -> None:
+    (samples_file,) = base.parent.glob("samples-*.npz")
+    samples_file.unlink()
+    os.mkfifo(samples_file)
+    assert compare(base, slower) == 2
+    assert capsys.readouterr().err.endswith("this is not a regular file\n")

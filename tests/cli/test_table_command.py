@@ -1,5 +1,6 @@
 """`mkframe table`: as text and as data; what a report holds cannot steer the terminal."""
 
+import io
 import json
 import subprocess
 import sys
@@ -125,3 +126,12 @@ def test_the_fastest_baseline_is_found_once_for_a_case() -> None:
     assert row.cells["torch-0"].standing == "baseline"
     assert row.cells["own"].standing == "2.00x faster"
     assert row.cells["torch-2000"].standing == "2.00x slower"
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(COMPARISON.read_bytes())))
+    assert main(["table", "--format=json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"][0]["path"] == "-"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ENERGY.read_bytes())))
+    assert main(["table", "-"]) == 2
+    assert capsys.readouterr().err == "mkframe: - is no valid comparison report: it is an energy report\n"

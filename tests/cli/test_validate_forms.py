@@ -1,6 +1,7 @@
 """`mkframe validate`: forms of output for programs, rules, and everything that a word on the command line may stand for."""
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -16,9 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mkframe.cli.main as command_line_module
 from mkframe.cli.validate_command import main
 from mkframe.cli.validate_output import FORMS
 from mkframe.validate import READING_RULES, RULES, Finding, Result, Severity
+from mkframe.validate.parser import parse
 
 DATA = Path(__file__).parent.parent / "data"
 MINIMAL = DATA / "valid" / "minimal-comparison.json"
@@ -288,3 +291,25 @@ def test_ctrl_c_is_one_line_and_2() -> None:
         with contextlib.suppress(ProcessLookupError):
             process.wait(timeout=60)
     assert (process.returncode, error) == (2, b"mkframe validate: interrupted; files that were not reached are not validated\n")
+
+
+@pytest.mark.parametrize("words", [["validate"], ["explain"], ["table"], ["compare", "a.json"]])
+def test_what_is_interrupted_anywhere_says_nothing_of_a_file(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """While the command is still being loaded too."""
+
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    monkeypatch.setattr(command_line_module, "silence_stdout", lambda: None)
+    assert command_line_module.main([*words, "b.json"]) == 2
+    assert capsys.readouterr() == ("", "mkframe: interrupted\n")
+
+
+def test_the_name_of_a_file_that_is_not_utf_8_is_json_that_validate_itself_would_read(tmp_path: Path, capsys: Capture) -> None:
+    name = (bytes(tmp_path) + b"/caf\xe9.json").decode("utf-8", "surrogateescape")
+    Path(name).write_bytes(MINIMAL.read_bytes())
+    assert command_line_module.main(["validate", "--format=json", name]) == 0
+    out = capsys.readouterr().out
+    assert parse(out.encode()).faults == ()
+    assert json.loads(out)["files"][0]["path"] == f"{tmp_path}/caf\\udce9.json"

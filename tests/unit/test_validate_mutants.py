@@ -239,7 +239,15 @@ def _payload_that_is_not_there(folder: Path) -> Filed:
     return Filed(path=path, place="/provenance/payload_manifest/draws/0/path", settings={"payload": folder})
 
 
+def _block_taken_out(key: str, folder: Path) -> Filed:
+    document = copy.deepcopy(bases()["our published report"])
+    del document["mkframe"]
+    del document["source_sha256" if key == "packages" else "packages"]["mkframe/__init__.py" if key == "packages" else "mkframe"]
+    return Filed(path=_put(folder, document), place=f"/{key}", settings={}, severity="W")
+
+
 FILED: dict[tuple[str, str], Callable[[Path], Filed]] = {
+    ("comparison", "block"): partial(_block_taken_out, "packages"),
     ("comparison", "samples"): _other_samples,
     ("comparison", "samples-file"): _stranger_in_the_samples,
     ("comparison", "strict"): partial(_strict_and_foreign, "the recorded comparison report"),
@@ -327,6 +335,13 @@ def test_without_a_rule_a_mutant_gets_through(rule: Rule, tmp_path: Path) -> Non
     assert mutant is not None, "no mutant is found by this rule alone: add a kind to report_mutants.py or report_mutants_own.py"
     assert _is_caught(mutant, check_document(mutant.document).findings)
     assert not _is_caught(mutant, check_document(mutant.document, without={rule.id}).findings), str(mutant)
+
+
+def test_our_sources_alone_tell_that_a_block_was_taken_out(tmp_path: Path) -> None:
+    filed = _block_taken_out("source_sha256", tmp_path / "run")
+    found = validate(filed.path).findings
+    assert _is_at(filed, found)
+    assert {finding.rule for finding in found} == {"block"}
 
 
 def test_every_fault_in_files_belongs_to_a_rule() -> None:
