@@ -18,7 +18,8 @@ def event_step_ms(values: Samples) -> float | None:
     if flat.size < 8:
         return None
     for step in _STEPS_MS:
-        off = np.abs(flat - np.rint(flat / step) * step)
+        with np.errstate(over="ignore", invalid="ignore"):  # a value beyond float64 in steps lies on none
+            off = np.abs(flat - np.rint(flat / step) * step)
         if np.count_nonzero(off <= _STEP_SLACK_MS) * 2 > flat.size:
             return step
     return None

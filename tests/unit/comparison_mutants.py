@@ -252,11 +252,11 @@ def _of_ours() -> Iterator[tuple[Any, ...]]:
     yield "verdict-word", "undecided without a reason", put(f"{slower}/verdict", "UNDECIDED"), f"{slower}/reason"
     yield "verdict-word", "interval around 1", put(f"{slower}/ratio_low", 0.99), f"{slower}/verdict"
     yield "verdict-word", "nearer than a step", put(f"{timing}/timer_step_ms", 0.0049), "any"
-    yield "verdict-word", "exactly a step apart", _a_step_apart, f"{slower}/verdict"
+    yield "verdict-word", "exactly a step apart", _a_step_apart, "any"
 
 
 def _a_step_apart(made: Document) -> None:
-    """The pair that is ranked and lies nearest, so that no other is nearer than the step."""
+    """A ranked pair, and the step as long as their difference."""
     record = made["mkframe"]["verdicts"][verdict_of(made, 0, "torch-cublas")]
     entries = made["development"][0]["engines"]
     one, other = (entries[record[name]]["stream_summary"]["p50_ms"] for name in ("engine", "baseline"))

@@ -59,6 +59,11 @@ def test_clock_step_is_the_smallest_difference(unit: int, readings: list[int]) -
     assert stats.clock_step_ms(values) == smallest
 
 
+def test_values_beyond_any_step_lie_on_none() -> None:
+    assert stats.event_step_ms(np.array([1e308] * 3 + [0.001024 * count for count in range(1, 9)])) == pytest.approx(0.001024)
+    assert stats.event_step_ms(np.full(20, 1.7e308)) is None
+
+
 def test_clock_step_needs_two_values() -> None:
     assert stats.clock_step_ms(np.full(10, 3.0)) is None
 
