@@ -191,6 +191,19 @@ def test_a_cpu_has_no_launches_whose_share_is_missing() -> None:
     assert "no launch twins" not in limits(document)
 
 
+def test_a_sentence_left_over_from_an_older_rule_is_put_right() -> None:
+    document = copy.deepcopy(OURS)
+    right = "since schema 1.2 they are Student's t"
+    document["limitations"] = ["Rounds are spread over 3 processes; intervals resample processes, then rounds, then samples."]
+    assert right in limits(document)
+    for cell in document["mkframe"]["cells"]:
+        del cell["rates"]
+    assert right not in limits(document)
+    document = copy.deepcopy(OURS)
+    document["limitations"] = ["Rounds are spread over 3 processes; intervals are Student's t over the processes' medians."]
+    assert right not in limits(document)
+
+
 def case(*medians_us: float) -> Case:
     return Case(set="s", shape="n=1", medians_ms=tuple((f"e{index}", us / 1e3) for index, us in enumerate(medians_us)), failed=())
 
