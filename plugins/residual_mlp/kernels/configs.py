@@ -134,13 +134,15 @@ class Aligned:
 class Ragged:
     """Any widths: the weights lie in shared memory as they lie in global memory, fragments are built from 2-byte loads.
 
-    bulk: weights come by bulk copies (sm_90 and later), else by cp.async. few, single, bf16, h_global: as in InRegisters.
+    bulk: weights come by bulk copies (sm_90 and later), else by cp.async. kept_steps: so many times 16 rows of W2 pass through the place of
+    W1 into registers, where both matrices do not fit into shared memory. few, single, bf16, h_global: as in InRegisters.
     """
 
     channels: int
     hidden: int
     warps: int
     bulk: bool
+    kept_steps: int
     few: bool
     single: bool
     bf16: bool
@@ -177,7 +179,9 @@ class Ragged:
 
     @property
     def w2_room(self) -> int:
-        return up(self.padded_hidden * self.channels + MMA_COLUMNS * self.column_tiles * self.warps - self.channels, 8)
+        """The same for those rows of W2 that stay in shared memory."""
+        rows = self.padded_hidden - MMA_K * self.kept_steps
+        return up(rows * self.channels + MMA_COLUMNS * self.column_tiles * self.warps - self.channels, 8)
 
     @property
     def x_pitch(self) -> int:
@@ -198,4 +202,4 @@ class Ragged:
     @property
     def shared_bytes(self) -> int:
         tiles = self.buffers * MMA_ROWS * (self.x_pitch + (0 if self.h_global else self.hidden_pitch))
-        return _HALF_BYTES * (self.w1_room + self.w2_room + tiles) + 16 + _ALIGNMENT
+        return _HALF_BYTES * (self.w1_room + self.w2_room + tiles) + 24 + _ALIGNMENT

@@ -12,6 +12,7 @@ _REGISTER_WEIGHTS = 512  # between 7 x 13, where fragments from global memory wi
 _DIRECT_BYTES = 8 << 10  # of both matrices: up to here registers are the faster way into shared memory
 _CLUSTER_BYTES = 64 << 10  # of both matrices: between 32 KiB, where a cluster of two loses, and 128 KiB, where it wins
 _MOST_TILES = 16  # of eight columns in the registers of a warp
+_MOST_KEPT_STEPS = 10  # 40 registers of the 128 that a thread of 16 warps has
 _BLOCKS_PER_SM = 4
 _KEPT_BYTES = 1 << 10  # of shared memory, by the system, for each block
 
@@ -74,13 +75,15 @@ def _candidates(shape: Shape, target: Target, single: bool) -> tuple[Config, ...
         found.append(_in_registers(few, *common))
     if shape.channels % MMA_K == 0 and shape.hidden % MMA_K == 0:
         found.extend(_aligned(shape, single, ranks) for ranks in _ranks(shape, target))
-    for warps in (4 if shape.hidden <= 64 else 8, 16):
+    steps = range(min(_MOST_KEPT_STEPS, shape.hidden // MMA_K) + 1)
+    for warps, kept in ((4 if max(shape.hidden, shape.channels) <= 64 else 8, 0), *((16, kept) for kept in steps)):
         found.append(
             Ragged(
                 channels=shape.channels,
                 hidden=shape.hidden,
                 warps=warps,
                 bulk=target.arch in _BULK,
+                kept_steps=kept,
                 few=few,
                 single=single,
                 bf16=shape.bf16,

@@ -76,6 +76,44 @@ def copy_rest(
 
 
 @cute.jit
+def keep_fragments(
+    b: cute.Pointer, column, pitch: cutlass.Constexpr, t, target: cute.Tensor, steps: cutlass.Constexpr, tiles: cutlass.Constexpr
+):
+    """B fragments (4, tiles, steps) of a warp into registers. What lies beyond a row is the next one, in a column that nobody stores."""
+    for s in cutlass.range_constexpr(steps):
+        for j in cutlass.range_constexpr(tiles):
+            for q in cutlass.range_constexpr(4):
+                target[q, j, s] = element(b, (16 * s + 4 * t + q) * pitch + column + 8 * j)
+
+
+@cute.jit
+def product_with_kept(
+    mma: cute.MmaAtom,
+    a: cute.Pointer,
+    low,
+    high,
+    kept: cute.Tensor,
+    t,
+    accumulator: cute.Tensor,
+    steps: cutlass.Constexpr,
+    tiles: cutlass.Constexpr,
+    few: cutlass.Constexpr,
+    half: cutlass.Constexpr,
+):
+    """`product` with B fragments that are there already."""
+    rA = cute.make_rmem_tensor(cute.make_layout(8), half)
+    rV = cute.make_rmem_tensor(cute.make_layout(4), half)
+    rA.fill(0.0)
+    for s in cutlass.range_constexpr(steps):
+        for r in cutlass.range_constexpr(1 if few else 2):
+            load(a, (low if r == 0 else high) + 16 * s + 4 * t, rV, 4, 4, 2)
+            for q in cutlass.range_constexpr(4):
+                rA[4 * (q // 2) + 2 * r + q % 2] = rV[q]
+        for j in cutlass.range_constexpr(tiles):
+            multiply(mma, rA, part(kept, 4 * (j + tiles * s), 4), part(accumulator, 4 * j, 4))
+
+
+@cute.jit
 def product(
     mma: cute.MmaAtom,
     a: cute.Pointer,
@@ -133,23 +171,46 @@ def mlp(
     last = rows - 1
 
     smem = cutlass.memory.SmemAllocator()
+    kept, count = config.kept_steps, channels * hidden
+    beyond = 16 * kept * channels  # elements of W2 that do not stay in shared memory
     sW1 = smem.allocate_array(half, config.w1_room, byte_alignment=16)
     sW2 = smem.allocate_array(half, config.w2_room, byte_alignment=16)
     sX = smem.allocate_array(half, config.buffers * 16 * x_pitch, byte_alignment=16)
     if cutlass.const_expr(not config.h_global):
         sH = smem.allocate_array(half, config.buffers * 16 * h_pitch, byte_alignment=16)
+    hidden0 = wid * (8 * tiles1)  # the first of this warp's columns in either product
+    column0 = wid * (8 * tiles2)
+    rK = cute.make_rmem_tensor(cute.make_layout((4, tiles2, max(kept, 1))), half)
     if cutlass.const_expr(config.bulk):
-        arrived = smem.allocate_array(cutlass.Int64, 2, byte_alignment=8)
+        arrived = smem.allocate_array(cutlass.Int64, 3, byte_alignment=8)
         if tidx == 0:
-            cute.arch.mbarrier_init(arrived, 1)
-            cute.arch.mbarrier_init(arrived + 1, 1)
+            for i in cutlass.range_constexpr(3):
+                cute.arch.mbarrier_init(arrived + i, 1)
             cute.arch.mbarrier_init_fence()
-            copy_bulk(mW1, sW1, channels * hidden, arrived, half)
-            copy_bulk(mW2, sW2, channels * hidden, arrived + 1, half)
+            if cutlass.const_expr(kept > 0):
+                copy_bulk(mW2, sW1, beyond, arrived + 2, half)
+            else:
+                copy_bulk(mW1, sW1, count, arrived, half)
+            copy_bulk(mW2 + beyond, sW2, count - beyond, arrived + 1, half)
+        if cutlass.const_expr(kept > 0):
+            cute.arch.sync_threads()
+            cute.arch.mbarrier_wait(arrived + 2, 0)
+            keep_fragments(sW1, column0 + g, channels, t, rK, kept, tiles2)
+            cute.arch.fence_proxy("async.shared", space="cta")
+            cute.arch.sync_threads()
+            if tidx == 0:
+                copy_bulk(mW1, sW1, count, arrived, half)
     else:
-        copy_flat(mW1, sW1, channels * hidden, threads, tidx, half)
+        if cutlass.const_expr(kept > 0):
+            copy_flat(mW2, sW1, beyond, threads, tidx, half)
+            cute.arch.cp_async_commit_group()
+            cute.arch.cp_async_wait_group(0)
+            cute.arch.sync_threads()
+            keep_fragments(sW1, column0 + g, channels, t, rK, kept, tiles2)
+            cute.arch.sync_threads()
+        copy_flat(mW1, sW1, count, threads, tidx, half)
         cute.arch.cp_async_commit_group()
-        copy_flat(mW2, sW2, channels * hidden, threads, tidx, half)
+        copy_flat(mW2 + beyond, sW2, count - beyond, threads, tidx, half)
         cute.arch.cp_async_commit_group()
 
     # x: a row is read by 16 or 32 neighbouring lanes, and written with zeros up to the padded width
@@ -166,8 +227,6 @@ def mlp(
             row = bidx * 16 + x_row + i * row_step
             if x_column + lanes * c < channels and row < rows:
                 rX[c, i] = element(mX, Int64(row) * channels + (x_column + lanes * c))
-    hidden0 = wid * (8 * tiles1)  # the first of this warp's columns in either product
-    column0 = wid * (8 * tiles2)
     rB1 = cute.make_rmem_tensor(cute.make_layout((2, tiles1)), Float32)
     rB2 = cute.make_rmem_tensor(cute.make_layout((2, tiles2)), Float32)
     for j in cutlass.range_constexpr(tiles1):
@@ -176,8 +235,8 @@ def mlp(
     for j in cutlass.range_constexpr(tiles2):
         for i in cutlass.range_constexpr(2):
             rB2[i, j] = element(mB2, cutlass.min(column0 + 8 * j + 2 * t + i, Int32(channels - 1)))
-    copy_rest(mW1, sW1, channels * hidden, config.w1_room, threads, tidx, half)
-    copy_rest(mW2, sW2, channels * hidden, config.w2_room, threads, tidx, half)
+    copy_rest(mW1, sW1, count, config.w1_room, threads, tidx, half)
+    copy_rest(mW2 + beyond, sW2, count - beyond, config.w2_room, threads, tidx, half)
     for i in cutlass.range_constexpr(loads):
         for c in cutlass.range_constexpr(columns):
             if x_column + lanes * c < padded and x_row + i * row_step < 16:
@@ -250,14 +309,18 @@ def mlp(
         # product 2: this warp's channels
         rY = cute.make_rmem_tensor(cute.make_layout((4, tiles2)), Float32)
         rY.fill(0.0)
+        rest, depth = 16 * kept, config.padded_hidden - 16 * kept
         if cutlass.const_expr(config.h_global):
-            low_h = Int64(cutlass.min(base + g, last)) * config.h_pitch
-            high_h = Int64(cutlass.min(base + g + 8, last)) * config.h_pitch
-            product(mma, mH, low_h, high_h, sW2, column0 + g, channels, t, rY, config.padded_hidden, tiles2, config.few, half)
+            low_h = cutlass.min(base + g, last)
+            high_h = (cutlass.min(base + g + 8, last) - low_h) * config.h_pitch
+            rows_h = mH + Int64(low_h) * config.h_pitch
+            product_with_kept(mma, rows_h, Int32(0), high_h, rK, t, rY, kept, tiles2, config.few, half)
+            product(mma, rows_h + rest, Int32(0), high_h, sW2, column0 + g, channels, t, rY, depth, tiles2, config.few, half)
         else:
             low_s = h0 + g * h_pitch
             high_s = low_s + 8 * h_pitch
-            product(mma, sH, low_s, high_s, sW2, column0 + g, channels, t, rY, config.padded_hidden, tiles2, config.few, half)
+            product_with_kept(mma, sH, low_s, high_s, rK, t, rY, kept, tiles2, config.few, half)
+            product(mma, sH + rest, low_s, high_s, sW2, column0 + g, channels, t, rY, depth, tiles2, config.few, half)
         for r in cutlass.range_constexpr(halves):
             out = base + g + 8 * r
             for j in cutlass.range_constexpr(tiles2):
