@@ -12,7 +12,7 @@ _REGISTER_WEIGHTS = 512  # between 7 x 13, where fragments from global memory wi
 _DIRECT_BYTES = 8 << 10  # of both matrices: up to here registers are the faster way into shared memory
 _CLUSTER_BYTES = 64 << 10  # of both matrices: between 32 KiB, where a cluster of two loses, and 128 KiB, where it wins
 _MOST_TILES = 16  # of eight columns in the registers of a warp
-_MOST_KEPT_STEPS = 10  # 40 registers of the 128 that a thread of 16 warps has
+_MOST_KEPT_STEPS = 8  # 32 registers of the 128 that a thread of 16 warps has
 _BLOCKS_PER_SM = 4
 _KEPT_BYTES = 1 << 10  # of shared memory, by the system, for each block
 
