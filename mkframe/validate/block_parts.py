@@ -5,7 +5,20 @@ from typing import Any
 
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import GRAPH_SUFFIX
-from mkframe.validate.comparison_parts import EngineEntry, Path, Shape, cases, entries, items, median_ms, shape_of, shape_sets, table, whole
+from mkframe.validate.comparison_parts import (
+    Case,
+    EngineEntry,
+    Path,
+    Shape,
+    cases,
+    entry_of,
+    items,
+    median_ms,
+    shape_of,
+    shape_sets,
+    table,
+    whole,
+)
 from mkframe.validate.rule import Subject
 
 _OUTCOMES = tuple(Outcome)
@@ -52,12 +65,17 @@ def block_of(document: dict[str, Any]) -> dict[str, Any]:
     return table(document, "mkframe")
 
 
-def _results(subject: Subject) -> dict[tuple[str, Shape, str], EngineEntry]:
-    """The entries of every shape set by set, shape and engine."""
-    found: dict[tuple[str, Shape, str], EngineEntry] = {}
-    for entry in entries(subject):
-        if entry.case.shape is not None:
-            found.setdefault((entry.case.set, entry.case.shape, entry.engine), entry)
+def known_cases(subject: Subject) -> dict[tuple[str, Shape], Case]:
+    """The cases of every shape set by set and shape, the first one where a shape stands twice. Looked up once for each case or cell,
+    never for each engine of a case: a shape may be as long as the file."""
+    return subject.once("known cases", _known_cases)
+
+
+def _known_cases(subject: Subject) -> dict[tuple[str, Shape], Case]:
+    found: dict[tuple[str, Shape], Case] = {}
+    for case in cases(subject):
+        if case.shape is not None:
+            found.setdefault((case.set, case.shape), case)
     return found
 
 
@@ -68,13 +86,14 @@ def block_cells(subject: Subject) -> list[BlockCell]:
 
 def _block_cells(subject: Subject) -> list[BlockCell]:
     records = items(subject.document, "mkframe", "cells")
-    known = _results(subject) if records else {}
+    known = known_cases(subject) if records else {}
     cells = []
     for index, record in enumerate(records):
         key = key_of(record)
         if key is not None and record.get("outcome") in _OUTCOMES:
             shape = shape_of(record.get("shape"))
-            entry = None if shape is None else known.get((key[0], shape, key[2]))
+            case = None if shape is None else known.get((key[0], shape))
+            entry = None if case is None or key[2] not in case.engines else entry_of(case, key[2])
             cells.append(BlockCell(key=key, path=("mkframe", "cells", index), shape=shape, record=record, entry=entry))
     return cells
 

@@ -10,7 +10,7 @@ from typing import Any
 from mkframe.canonical import digest
 from mkframe.model.outcome import Outcome
 from mkframe.validate.block_parts import FORMS, Key, all_known, block_cells, block_of
-from mkframe.validate.comparison_parts import Path, Shape, above, amount, entries, items, table, whole
+from mkframe.validate.comparison_parts import Path, Shape, above, amount, cases, items, table, whole
 from mkframe.validate.comparison_rules import output_faults
 from mkframe.validate.finding import Finding, Severity, error, shown
 from mkframe.validate.formats import COMPARISON
@@ -162,8 +162,9 @@ def cell_results(subject: Subject) -> Iterator[Finding]:
         return
     if not all_known(subject):
         return
-    listed = {(cell.key[0], cell.shape, cell.key[2]) for cell in block_cells(subject)}
+    listed: dict[tuple[str, Shape | None], set[str]] = {}
     for cell in block_cells(subject):
+        listed.setdefault((cell.key[0], cell.shape), set()).add(cell.key[2])
         if cell.entry is None:
             if cell.supported:
                 why = f"{cell.text} was {shown(cell.record.get('outcome'))}, and has no entry under its shape set"
@@ -173,9 +174,12 @@ def cell_results(subject: Subject) -> Iterator[Finding]:
         elif isinstance(stated := cell.entry.result.get("passed"), bool) and stated is not cell.passed:
             why = f"passed is {shown(stated)}, and mkframe.cells says {shown(cell.record.get('outcome'))}"
             yield error("cell-results", why, (*cell.entry.path, "passed"))
-    for entry in entries(subject):
-        if (entry.case.set, entry.case.shape, entry.engine) not in listed:
-            yield error("cell-results", "no entry of mkframe.cells is about this engine on this shape", entry.path)
+    for case in cases(subject):
+        known = listed.get((case.set, case.shape), set())
+        for engine in case.engines:
+            if engine not in known:
+                why = "no entry of mkframe.cells is about this engine on this shape"
+                yield error("cell-results", why, (*case.path, "engines", engine))
 
 
 def cell_outcome(subject: Subject) -> Iterator[Finding]:

@@ -123,11 +123,12 @@ def entries(subject: Subject) -> tuple[EngineEntry, ...]:
 
 
 def _entries(subject: Subject) -> tuple[EngineEntry, ...]:
-    return tuple(
-        EngineEntry(case=case, engine=engine, path=(*case.path, "engines", engine), result=table(result))
-        for case in cases(subject)
-        for engine, result in case.engines.items()
-    )
+    return tuple(entry_of(case, engine) for case in cases(subject) for engine in case.engines)
+
+
+def entry_of(case: Case, engine: str) -> EngineEntry:
+    """The entry of an engine that the case has."""
+    return EngineEntry(case=case, engine=engine, path=(*case.path, "engines", engine), result=table(case.engines[engine]))
 
 
 def measured(subject: Subject) -> Iterator[tuple[Path, dict[str, Any]]]:

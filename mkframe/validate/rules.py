@@ -34,7 +34,11 @@ def _of_document(check: Callable[[dict[str, Any]], Iterable[Finding]], subject: 
 
 
 def _peaks(id: str, subject: Subject) -> Iterable[Finding]:
-    return (finding for finding in peaks_findings(subject) if finding.rule == id)
+    return (finding for finding in subject.once("peaks", _all_peaks) if finding.rule == id)
+
+
+def _all_peaks(subject: Subject) -> tuple[Finding, ...]:
+    return tuple(peaks_findings(subject))
 
 
 def _samples(subject: Subject) -> Iterable[Finding]:
