@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mkframe import canonical, stats
+from mkframe import canonical, decision, stats
 
 Names = tuple[Any, tuple[str, ...]]
 """A module or class, and the names in it that are watched."""
@@ -159,7 +159,7 @@ def of_host() -> Originals:
             (np, ("median", "quantile", "percentile", "sort", "array", "asarray", "concatenate", "stack")),
             (json, ("dumps", "loads")),
         ),
-        modules=(*modules_of(stats), canonical),
+        modules=(*modules_of(stats), canonical, decision),
     )
 
 

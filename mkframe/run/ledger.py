@@ -13,8 +13,8 @@ from mkframe.model.report import CheckRecord, RoundRecord
 from mkframe.run import messages as m
 from mkframe.run.journal_codec import Entry
 from mkframe.run.sources import merge
-from mkframe.run.stability import RoundKey, unstable_rounds
 from mkframe.run.stopped import Stopped
+from mkframe.stability import RoundKey, unstable_rounds
 from mkframe.stamp import Source
 from mkframe.stats import Samples
 

@@ -3,14 +3,12 @@
 The rule for ranking and its error rates: docs/compare.md, benchmarks/compare_error_table.py.
 """
 
+from mkframe.decision import ONE_PROCESS_LIMIT, SAME_WITHIN, Comparison
 from mkframe.stats.bootstrap import CONFIDENCE, RESAMPLES, bootstrap_medians, interval
 from mkframe.stats.clock_step import STEP_SAMPLES, clock_step_ms, event_step_ms
 from mkframe.stats.processes import UNSEEN_SPREAD
 from mkframe.stats.rule import (
-    ONE_PROCESS_LIMIT,
     RATIO_CONFIDENCE,
-    SAME_WITHIN,
-    Comparison,
     compare,
     compare_apart,
     median_interval,

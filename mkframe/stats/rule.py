@@ -1,35 +1,17 @@
-"""When two medians may be ranked, and the interval of a median and of a ratio. docs/compare.md has the rule and its error rates."""
+"""The interval of a median and of a ratio, from samples. What follows from them: decision.py. docs/compare.md has the rule and its error
+rates."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from mkframe.model.outcome import Verdict, within_a_step
+from mkframe.decision import HUGE, ONE_PROCESS_LIMIT, Comparison, decide, undecided_zero
 from mkframe.stats.bootstrap import CONFIDENCE, bootstrap_medians, interval
 from mkframe.stats.processes import UNSEEN_SPREAD, Level, difference, level_of_logs, level_of_samples, process_logs, reading_variance
 from mkframe.stats.samples import Samples
 
-SAME_WITHIN = 0.01
-"""Two medians whose whole ratio interval lies within 1 % of one are SAME."""
-ONE_PROCESS_LIMIT = 0.05
-"""Rounds of one process agree to 0.1 % while processes differ by 3 to 7 %: one process decides nothing below 5 %."""
 RATIO_CONFIDENCE = 0.99
 """Of the interval of a ratio: at most 1 % of the pairs of equals may be ranked."""
-
-_HUGE = float(np.finfo(np.float64).max)
-_ZERO = "a median is zero"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
-    """`ratio` = one / other of the medians, with its interval, and what may be said of it. `reason` explains UNDECIDED."""
-
-    verdict: Verdict
-    ratio: float
-    low: float
-    high: float
-    reason: str | None = None
 
 
 def median_interval(samples: Samples, round_process: tuple[int, ...], step_ms: float | None, seed: int) -> tuple[float, float]:
@@ -38,7 +20,7 @@ def median_interval(samples: Samples, round_process: tuple[int, ...], step_ms: f
     if len(set(round_process)) < 2:
         return interval(bootstrap_medians(samples, round_process, np.random.default_rng(seed)))
     level = level_of_samples(samples, round_process, step_ms)
-    return (0.0, _HUGE) if level is None else _exp(level.interval(CONFIDENCE))
+    return (0.0, HUGE) if level is None else _exp(level.interval(CONFIDENCE))
 
 
 def compare(
@@ -61,12 +43,12 @@ def compare(
     processes = min(len(set(owner)) for owner in owners)
     first, second = level_of_samples(one, owners[0], step_ms), level_of_samples(other, owners[1], step_ms)
     if first is None or second is None:
-        return _undecided_zero()
+        return undecided_zero()
     if processes < 2:
         generator = np.random.default_rng(seed)
         medians_one, medians_other = bootstrap_medians(one, owners[0], generator), bootstrap_medians(other, owners[1], generator)
         ratios = medians_one / np.maximum(medians_other, np.finfo(np.float64).tiny)  # a resample may be zero
-        ratio_interval, intervals = interval(np.minimum(ratios, _HUGE)), (interval(medians_one), interval(medians_other))
+        ratio_interval, intervals = interval(np.minimum(ratios, HUGE)), (interval(medians_one), interval(medians_other))
     else:
         halved = (1 + RATIO_CONFIDENCE) / 2
         logs = [process_logs(samples, owner) for samples, owner in zip((one, other), owners, strict=True)]
@@ -76,7 +58,7 @@ def compare(
             found.append(level_of_logs(pairs, 2 * reading_variance(step_ms, min(first.center, second.center))).interval(halved))
         ratio_interval = _exp(min(found, key=lambda ends: ends[1] - ends[0]))
         intervals = (_exp(first.interval(CONFIDENCE)), _exp(second.interval(CONFIDENCE)))
-    return _decide(one, other, ratio_interval, intervals, step_ms, processes, ONE_PROCESS_LIMIT)
+    return decide(_medians(one, other), ratio_interval, intervals, step_ms, processes, ONE_PROCESS_LIMIT)
 
 
 def compare_apart(
@@ -90,11 +72,11 @@ def compare_apart(
     """
     first, second = level_of_samples(one, one_process, step_ms), level_of_samples(other, other_process, step_ms)
     if first is None or second is None:
-        return _undecided_zero()
+        return undecided_zero()
     intervals = (_exp(first.interval(CONFIDENCE)), _exp(second.interval(CONFIDENCE)))
     ratio_interval = _exp(difference(first, second).interval(RATIO_CONFIDENCE))
     processes = min(len(set(one_process)), len(set(other_process)))
-    return _decide(one, other, ratio_interval, intervals, step_ms, processes, 0.0)
+    return decide(_medians(one, other), ratio_interval, intervals, step_ms, processes, 0.0)
 
 
 def unseen_ratio() -> float:
@@ -103,39 +85,9 @@ def unseen_ratio() -> float:
     return math.exp(difference(unseen, unseen).interval(RATIO_CONFIDENCE)[1])
 
 
-def _undecided_zero() -> Comparison:
-    return Comparison(verdict=Verdict.UNDECIDED, ratio=1.0, low=0.0, high=_HUGE, reason=_ZERO)
-
-
 def _exp(ends: tuple[float, float]) -> tuple[float, float]:
     return math.exp(max(ends[0], -700.0)), math.exp(min(ends[1], 700.0))
 
 
-def _decide(
-    one: Samples,
-    other: Samples,
-    ratio_interval: tuple[float, float],
-    intervals: tuple[tuple[float, float], tuple[float, float]],
-    step_ms: float | None,
-    processes: int,
-    one_process_limit: float,
-) -> Comparison:
-    """`processes`: on the side that has fewer. `one_process_limit`: what one process may not decide below."""
-    median_one, median_other = float(np.median(one)), float(np.median(other))
-    if min(median_one, median_other) <= 0:
-        return _undecided_zero()
-    ratio = min(median_one / median_other, _HUGE)
-    low, high = min(ratio_interval[0], ratio), max(ratio_interval[1], ratio)
-    verdict, reason = Verdict.FASTER if ratio < 1 else Verdict.SLOWER, None
-    resolves = step_ms is None or step_ms <= SAME_WITHIN * min(intervals[0][0], intervals[1][0])
-    if resolves and processes > 1 and low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
-        verdict = Verdict.SAME
-    elif step_ms is not None and within_a_step(median_one, median_other, step_ms):
-        reason = f"the medians differ by no more than one step of the clock ({step_ms * 1e3:.3g} us)"
-    elif max(intervals[0][0], intervals[1][0]) <= min(intervals[0][1], intervals[1][1]):
-        reason = "the intervals of the medians overlap"
-    elif low <= 1 <= high:
-        reason = "the interval of the ratio holds 1"
-    elif processes < 2 and abs(ratio - 1) < one_process_limit:
-        reason = "one process decides nothing below 5 %"
-    return Comparison(verdict=Verdict.UNDECIDED if reason else verdict, ratio=ratio, low=low, high=high, reason=reason)
+def _medians(one: Samples, other: Samples) -> tuple[float, float]:
+    return float(np.median(one)), float(np.median(other))

@@ -117,3 +117,13 @@ def all_known(subject: Subject) -> bool:
         and len(cases(subject)) == sum(map(len, sets))
         and all(case.shape is not None and case.engines for case in cases(subject))
     )
+
+
+def workers(subject: Subject) -> frozenset[int]:
+    """The worker processes that measured floors: at least one for each process of the protocol, more where one had died."""
+    return subject.once("workers", _workers)
+
+
+def _workers(subject: Subject) -> frozenset[int]:
+    found = (whole(table(floor).get("process")) for floor in items(subject.document, "mkframe", "timing", "floors"))
+    return frozenset(worker for worker in found if worker is not None and worker >= 0)

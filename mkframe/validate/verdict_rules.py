@@ -4,16 +4,14 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mkframe.model.outcome import Verdict, within_a_step
+from mkframe.model.outcome import Verdict
 from mkframe.validate.block_parts import BlockCell, Key, all_known, block_cells, block_of, key_of
 from mkframe.validate.comparison_parts import ROUNDING, above, amount, items
 from mkframe.validate.comparison_rules import step_of
 from mkframe.validate.finding import Finding, Severity, error, shown
 from mkframe.validate.formats import COMPARISON
 from mkframe.validate.rule import Rule, Subject
-
-_SAME_WITHIN = 0.01
-_RANKED = (Verdict.FASTER, Verdict.SLOWER)
+from mkframe.validate.verdict_word import word_fault
 
 Ranking = tuple[int, dict[str, Any], BlockCell, BlockCell]
 """(index, record, the cell that is ranked, its baseline)."""
@@ -103,37 +101,17 @@ def verdict_ratio(subject: Subject) -> Iterator[Finding]:
 
 
 def verdict_word(subject: Subject) -> Iterator[Finding]:
-    """The word fits ratio, interval and step of the clock: docs/measurement.md has the rule."""
+    """Word and reason follow from medians, intervals, step and processes: docs/measurement.md has the rule."""
     step_ms = step_of(subject)
     for index, record, cell, baseline in _rankings(subject):
-        word, low, high = record.get("verdict"), amount(record.get("ratio_low")), amount(record.get("ratio_high"))
+        word = record.get("verdict")
         place = ("mkframe", "verdicts", index)
         if word not in list(Verdict) or not isinstance(record.get("reason", 0), str | None):
             continue
         if (record["reason"] is not None) is not (word == Verdict.UNDECIDED):
             yield error("verdict-word", f"reason is {shown(record['reason'])}, and the verdict is {word}", (*place, "reason"))
-        if low is None or high is None:
-            continue
-        why = None
-        if word == Verdict.SAME and (low < 1 - _SAME_WITHIN or high > 1 + _SAME_WITHIN):
-            why = f"SAME, and the interval from {shown(low)} to {shown(high)} leaves 1 % around 1"
-        elif word in _RANKED:
-            why = _not_ranked(str(word), low, high) or _too_close(cell, baseline, step_ms)
-        if why is not None:
+        elif (why := word_fault(subject, record, cell, baseline, step_ms)) is not None:
             yield error("verdict-word", why, (*place, "verdict"))
-
-
-def _not_ranked(word: str, low: float, high: float) -> str | None:
-    if word == (Verdict.FASTER if high < 1 else Verdict.SLOWER if low > 1 else None):
-        return None
-    return f"{word}, and the interval of the ratio is {shown(low)} to {shown(high)}"
-
-
-def _too_close(cell: BlockCell, baseline: BlockCell, step_ms: float | None) -> str | None:
-    one, other = cell.p50_ms, baseline.p50_ms
-    if one is None or other is None or step_ms is None or not within_a_step(one, other, step_ms):
-        return None
-    return f"ranked, and the medians differ by no more than one step of the clock, {step_ms * 1e3:.4g} us"
 
 
 VERDICT_RULES: tuple[Rule, ...] = tuple(
@@ -141,6 +119,10 @@ VERDICT_RULES: tuple[Rule, ...] = tuple(
     for id, check, says in (
         ("verdict-cells", verdict_cells, "every cell that passed is ranked once, against the fastest baseline of its form and case"),
         ("verdict-ratio", verdict_ratio, "the ratio of a verdict is that of the medians, and lies in its interval"),
-        ("verdict-word", verdict_word, "FASTER, SLOWER, SAME and UNDECIDED fit interval, reason and step of the clock"),
+        (
+            "verdict-word",
+            verdict_word,
+            "the word and the reason of a verdict follow from medians, intervals, step of the clock and processes",
+        ),
     )
 )

@@ -188,6 +188,27 @@ def _slower_called_faster(_: Document, block: Document, random: Random) -> Place
     return (f"/mkframe/verdicts/{index}/verdict",)
 
 
+def _loss(block: Document) -> int:
+    return next(index for index, verdict in enumerate(block["verdicts"]) if verdict["verdict"] == "SLOWER")
+
+
+@_own
+def _a_loss_called_undecided(_: Document, block: Document, __: Random) -> Places:
+    index = _loss(block)
+    block["verdicts"][index] |= {"verdict": "UNDECIDED", "reason": "the intervals of the medians overlap"}
+    return (f"/mkframe/verdicts/{index}",)
+
+
+@_own
+def _ranked_while_the_intervals_overlap(_: Document, block: Document, __: Random) -> Places:
+    index = _loss(block)
+    verdict = block["verdicts"][index]
+    for cell in block["cells"]:
+        if (cell["set"], cell["case"], cell["engine"]) == (verdict["set"], verdict["case"], verdict["baseline"]):
+            cell["interval"]["high_ms"] *= 100
+    return (f"/mkframe/verdicts/{index}",)
+
+
 @_own
 def _unknown_key_in_the_block(_: Document, block: Document, __: Random) -> Places:
     block["surprise"] = 1

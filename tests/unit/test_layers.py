@@ -15,6 +15,8 @@ LAYERS = {
         "originals",
         "stats",
         "peaks",
+        "decision",
+        "stability",
         "energy_budget",
         "stamp",
         "_stamp",

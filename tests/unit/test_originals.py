@@ -144,7 +144,7 @@ def test_a_name_that_does_not_exist_is_a_mistake_of_ours() -> None:
 
 @pytest.mark.parametrize(
     ("module_name", "name"),
-    [("time", "perf_counter_ns"), ("numpy", "median"), ("mkframe.stats", "bootstrap_medians"), ("mkframe.stats.rule", "_decide")],
+    [("time", "perf_counter_ns"), ("numpy", "median"), ("mkframe.stats", "bootstrap_medians"), ("mkframe.decision", "decide")],
 )
 def test_clocks_and_statistics_are_watched_in_every_process(monkeypatch: pytest.MonkeyPatch, module_name: str, name: str) -> None:
     originals = of_host()
@@ -169,7 +169,7 @@ CUDA = [
     ("mkframe.check.content", "SLOWER_THAN"),
     ("mkframe.check.mutants", "survivors"),
     ("mkframe.graph.nodes", "_cluster"),
-    ("mkframe.stats.rule", "_decide"),
+    ("mkframe.decision", "decide"),
     ("mkframe.run.messages.BlockDone", "__init__"),
     ("mkframe.run.messages.BlockDone", "stream_ms"),
     ("multiprocessing.connection.Connection", "_send_bytes"),

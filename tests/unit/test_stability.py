@@ -6,7 +6,7 @@ import pytest
 
 from mkframe.model.device import ClockReading
 from mkframe.model.report import RoundRecord
-from mkframe.run.stability import unstable_rounds
+from mkframe.stability import unstable_rounds
 from mkframe.timing.clocks import others
 
 GOOD = ClockReading(sm_clock_mhz=1980.0, memory_clock_mhz=3201.0, temperature_c=40.0, power_w=130.0, throttle_reasons=0, other_processes=0)
