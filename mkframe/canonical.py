@@ -29,6 +29,26 @@ def digest(document: Any) -> str:
     return sha256(text.encode())
 
 
+def is_digest(stated: str, document: Any) -> bool:
+    """Whether a hash is that of a document or of its equal: to JSON 600.0 and 600 are one number, and other programs write it either way.
+    Tried as it stands, with whole numbers without a point, and with a point where their key ends in a unit that we hold as a float."""
+    return stated == digest(document) or stated in (digest(_rewritten(document, None)), digest(_rewritten(document, None, _FLOATS)))
+
+
+_FLOATS = ("_s", "_us", "_ms", "_flops", "footprint")
+"""How keys of configurations end whose numbers are floats: times, rates, and a share of a cache."""
+
+
+def _rewritten(node: Any, key: str | None, floats: tuple[str, ...] = ()) -> Any:
+    if isinstance(node, dict):
+        return {name: _rewritten(value, str(name), floats) for name, value in node.items()}
+    if isinstance(node, list):
+        return [_rewritten(value, key, floats) for value in node]
+    if isinstance(node, bool) or not isinstance(node, int | float) or not float(node).is_integer():
+        return node
+    return float(node) if key is not None and floats and key.endswith(floats) else int(node)
+
+
 def sha256(data: bytes) -> str:
     """SHA-256 of `data` as 64 lower-case hex digits."""
     return hashlib.sha256(data).hexdigest()

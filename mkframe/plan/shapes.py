@@ -1,6 +1,5 @@
 """Shape sets: from what was written to the workload's cases, in order, each checked."""
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -14,6 +13,7 @@ from mkframe.plugin.asking import asking, failing_as
 from mkframe.plugin.contract import ContractBreach
 from mkframe.plugin.registry import choices
 from mkframe.plugin.workload import Workload
+from mkframe.seeds import stable_seed
 from mkframe.text import told
 
 LARGEST_SEED = 2**63 - 1
@@ -54,11 +54,6 @@ def shape_sets(config: Mapping[str, Mapping[str, Any]], workload: Workload, *, m
         sets.append(made)
     _check_apart(sets, workload)
     return tuple(sets)
-
-
-def stable_seed(name: str) -> int:
-    """1000 + a stable hash of the set's name; below 2^31."""
-    return 1000 + int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % (2**31 - 1000)
 
 
 def _shape_set(name: str, node: Mapping[str, Any], workload: Workload, most: int) -> ShapeSet:

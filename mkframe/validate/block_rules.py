@@ -7,21 +7,24 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mkframe.canonical import digest
+from mkframe.canonical import is_digest
 from mkframe.model.outcome import Outcome
 from mkframe.validate.block_parts import FORMS, Key, all_known, block_cells, block_of
 from mkframe.validate.comparison_parts import Path, Shape, above, amount, cases, items, table, whole
 from mkframe.validate.comparison_rules import output_faults
-from mkframe.validate.finding import Finding, Severity, error, shown
+from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import COMPARISON
 from mkframe.validate.rule import Rule, Subject
 
-_E = Severity.ERROR
+_E, _W = Severity.ERROR, Severity.WARNING
 _CHANGED_INPUT = {"input negated", "input fresh"}
 """The checks that make replay_changed_input true."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _IN_AN_ID = re.compile(r"[\w-]")
 _NAME = re.compile(r"samples-[0-9a-f]{64}\.npz")
+_HARNESS = "mkframe/__init__.py"
+_PROTOCOLS = ("per_call", "replay", "unrolled", "cold")
+_CACHE_STATES = ("warm", "cold")
 _SAME = (
     (("timing",), ("timing", "protocol")),
     (("rounds",), ("timing", "rounds")),
@@ -43,8 +46,18 @@ def stated_twice(subject: Subject) -> Iterator[Finding]:
     if isinstance(precision, str) and precision and isinstance(contract, str) and not _begins_with(precision, contract.upper()):
         why = f"precision does not begin with {shown(contract.upper())}, the contract of the block"
         yield error("stated-twice", why, ("precision",))
+    packages, sources = document.get("packages"), document.get("source_sha256")
+    for name in ("mkframe", "torch") if block else ():
+        if isinstance(packages, dict) and name not in packages:
+            yield error("stated-twice", f"{name} is missing, and every run of ours uses it", ("packages",))
+    if block and isinstance(sources, dict) and sources and _HARNESS not in sources:
+        yield error("stated-twice", f"{_HARNESS} is missing, and every run of ours hashes its framework", ("source_sha256",))
     timing = table(block, "timing")
     protocol, state = timing.get("protocol"), timing.get("cache_state")
+    for name, value, known in (("protocol", protocol, _PROTOCOLS), ("cache_state", state, _CACHE_STATES)):
+        if isinstance(value, str) and value not in known:
+            why = f"{name} is {shown(value)}, and there are {', '.join(known)}"
+            yield error("stated-twice", why, ("mkframe", "timing", name))
     if isinstance(protocol, str) and isinstance(state, str) and (protocol == "cold") != (state == "cold"):
         why = f"cache_state is {shown(state)} with the protocol {shown(protocol)}"
         yield error("stated-twice", why, ("mkframe", "timing", "cache_state"))
@@ -53,6 +66,24 @@ def stated_twice(subject: Subject) -> Iterator[Finding]:
 def _begins_with(text: str, id: str) -> bool:
     """Whether a text begins with an id, and not with a longer one: FP16_ACC32 is no FP16."""
     return text.startswith(id) and _IN_AN_ID.match(text, len(id)) is None
+
+
+def no_energy(subject: Subject) -> Iterator[Finding]:
+    """A comparison measures no energy: where the protocol is none every figure is null, and where it is another none is."""
+    energy = table(subject.document, "mkframe", "energy")
+    protocol, status = energy.get("protocol"), energy.get("status")
+    if not isinstance(protocol, str) or not isinstance(status, str):
+        return
+    place = ("mkframe", "energy")
+    if (protocol == "none") is not (status == "not_measured"):
+        yield error("energy", f"status is {shown(status)}, and the protocol is {shown(protocol)}", (*place, "status"))
+    for name in ("verdict", "net_mj", "u_mj", "sham_mj", "reference", "rounds"):
+        if status == "not_measured" and energy.get(name) is not None:
+            yield error("energy", f"{name} is {shown(energy[name])}, and energy was not measured", (*place, name))
+    if status != "not_measured" and energy.get("verdict") is None:
+        yield error("energy", f"status is {shown(status)}, and there is no verdict", (*place, "verdict"))
+    elif status != "not_measured" and energy.get("net_mj") is None and str(energy["verdict"]).lower() in ("resolved", "not_resolved"):
+        yield error("energy", f"the verdict is {shown(energy['verdict'])}, and net_mj is null", (*place, "net_mj"))
 
 
 def _at(node: dict[str, Any], path: tuple[str, ...]) -> Any:
@@ -69,9 +100,9 @@ def _is_hash(value: Any) -> bool:
 
 
 def config_hash(subject: Subject) -> Iterator[Finding]:
-    """config_sha256 is the hash of the configuration in the block."""
+    """config_sha256 is the hash of the configuration in the block, whichever way its whole numbers are written."""
     config, stated = block_of(subject.document).get("config"), block_of(subject.document).get("config_sha256")
-    if isinstance(config, dict) and _is_hash(stated) and stated != digest(config):
+    if isinstance(config, dict) and _is_hash(stated) and not is_digest(str(stated), config):
         yield error("config-hash", "config_sha256 is not the hash of config: one of them was changed", ("mkframe", "config_sha256"))
 
 
@@ -113,25 +144,16 @@ def _round_records(document: dict[str, Any], dealt: list[int]) -> Iterator[Findi
             yield error("round-process", why, (*place, "process"))
 
 
-def limitations(subject: Subject) -> Iterator[Finding]:
-    """The limitations name the protocol, and say where a run ended early."""
-    block, texts = block_of(subject.document), subject.document.get("limitations")
-    protocol = table(block, "timing").get("protocol")
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        return
-    if isinstance(protocol, str) and not any(protocol in text for text in texts):
-        yield error("limitations", f"none names the timing protocol, {shown(protocol)}", ("limitations",))
-    if block.get("incomplete") is True and not any(text.startswith("INCOMPLETE") for text in texts):
-        yield error("limitations", "the run ended early, and none begins with INCOMPLETE", ("limitations",))
-
-
 def incomplete(subject: Subject) -> Iterator[Finding]:
-    """A cell without all of its blocks makes the report incomplete."""
-    if block_of(subject.document).get("incomplete") is not False:
+    """A cell without all of its blocks makes the report incomplete. A run may end early when nothing is left to do: a warning."""
+    stated = block_of(subject.document).get("incomplete")
+    if not isinstance(stated, bool):
         return
     missing = [cell for cell in block_cells(subject) if cell.record.get("outcome") == Outcome.INCOMPLETE]
-    if missing:
+    if missing and not stated:
         yield error("incomplete", f"incomplete is false, and {missing[0].text} is incomplete", ("mkframe", "incomplete"))
+    elif stated and not missing:
+        yield warning("incomplete", "incomplete is true, and no cell is incomplete", ("mkframe", "incomplete"))
 
 
 def cells(subject: Subject) -> Iterator[Finding]:
@@ -216,13 +238,15 @@ def replay_flag(subject: Subject) -> Iterator[Finding]:
 
 
 BLOCK_RULES: tuple[Rule, ...] = tuple(
-    Rule(id=id, format=COMPARISON, severities=(_E,), says=says, check=check)
+    Rule(
+        id=id, format=COMPARISON, severities=(_E, _W) if id == "incomplete" else (_E,), says=says, check=check, needs_schema=id == "energy"
+    )
     for id, check, says in (
         ("stated-twice", stated_twice, "what stands in a report of ours and in its mkframe block is the same"),
+        ("energy", no_energy, "a comparison without energy states none of its figures, and one with states them"),
         ("config-hash", config_hash, "config_sha256 is the hash of mkframe.config"),
         ("samples-name", samples_name, "the samples file is named after its hash"),
         ("round-process", round_process, "rounds are dealt to processes in consecutive runs of equal length"),
-        ("limitations", limitations, "the limitations of a report of ours name its protocol, and say where it is incomplete"),
         ("incomplete", incomplete, "a report with incomplete cells says that it is incomplete"),
         ("cells", cells, "a cell stands once in mkframe.cells, a case has one shape, and its set a seed"),
         ("cell-results", cell_results, "mkframe.cells and the entries under the shape sets are about the same cells and agree"),

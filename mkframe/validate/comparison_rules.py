@@ -36,7 +36,7 @@ from mkframe.validate.schemas import schema
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
-_STEPS_MS = tuple(32e-6 * 2.0**k for k in range(5, -1, -1))
+EVENT_STEPS_MS = tuple(32e-6 * 2.0**k for k in range(5, -1, -1))
 _ON_A_STEP_MS = 1e-6
 _LEAST_MEDIANS = 8
 _DATE = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
@@ -140,7 +140,7 @@ def step_of(subject: Subject) -> float | None:
     medians = [p50 for entry in entries(subject) if (p50 := median_ms(entry.result)) is not None]
     if len(medians) < _LEAST_MEDIANS:
         return None
-    return next((step for step in _STEPS_MS if 2 * sum(_lies_on(p50, step) for p50 in medians) > len(medians)), None)
+    return next((step for step in EVENT_STEPS_MS if 2 * sum(_lies_on(p50, step) for p50 in medians) > len(medians)), None)
 
 
 def _lies_on(value_ms: float, step_ms: float) -> bool:

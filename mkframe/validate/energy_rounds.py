@@ -22,8 +22,8 @@ from mkframe.validate.energy_parts import (
 )
 from mkframe.validate.energy_view import EnergyReport, view_rule
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
+from mkframe.validate.two_clocks import DRIFT
 
-_TWO_CLOCKS = 200e-6
 """Crystals of host and device may differ by this much."""
 _CLOCK_SLACK_S = 1e-6
 
@@ -122,7 +122,7 @@ def two_clocks(report: EnergyReport) -> Iterator[Finding]:
             continue
         if host >= device:
             continue
-        say = error if host < device * (1 - _TWO_CLOCKS) else warning
+        say = error if host < device * (1 - DRIFT) else warning
         why = f"wall_ms is {shown(host)}, below cuda_ms {shown(device)}; two clocks may differ by 200 ppm"
         yield say("two-clocks", why, (*one.path, "wall_ms"))
 

@@ -15,9 +15,11 @@ import numpy as np
 from mkframe import stats
 from mkframe.errors import UnreadableError
 from mkframe.stats import Samples
-from mkframe.validate.block_parts import BlockCell, Key, block_cells, key_of
+from mkframe.validate.block_parts import BlockCell, Key, block_cells, key_of, workers
 from mkframe.validate.comparison_parts import HOST, STREAM, TIMES
 from mkframe.validate.finding import Finding, error, shown, warning
+from mkframe.validate.rebuilt_pairs import cells as of_cells
+from mkframe.validate.rebuilt_pairs import pairs
 from mkframe.validate.rule import Subject
 from mkframe.validate.samples_file import CellSamples, SamplesFile
 from mkframe.validate.samples_rule import PLACE
@@ -57,6 +59,8 @@ def rebuilt(subject: Subject, data: bytes) -> Iterator[Finding]:
         elif found is not None:
             sampled[cell.key] = found
     with np.errstate(all="ignore"):
+        yield from pairs(document, sampled.values())
+        yield from of_cells(document, sampled.values(), workers(subject), file.names)
         for one in sampled.values():
             yield from _summaries(one)
         if whole:

@@ -6,14 +6,20 @@ from typing import Any
 
 from mkframe.validate.block_rules import BLOCK_RULES
 from mkframe.validate.card_rules import CARD_CHECKS
+from mkframe.validate.cell_rules import CELL_RULES
 from mkframe.validate.comparison_rules import COMPARISON_RULES
+from mkframe.validate.config_rules import CONFIG_RULES
+from mkframe.validate.doubt_rules import DOUBT_RULES
 from mkframe.validate.energy_rules import ENERGY_RULES
 from mkframe.validate.finding import Finding, Severity
+from mkframe.validate.floor_rules import FLOOR_RULES
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
 from mkframe.validate.origin_rule import ORIGIN_RULES
 from mkframe.validate.payload_rule import PAYLOAD_RULES
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
+from mkframe.validate.prose_rules import PROSE_RULES
 from mkframe.validate.rebuilt_rules import REBUILT_RULES
+from mkframe.validate.round_rules import ROUND_RULES
 from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
@@ -85,6 +91,12 @@ RULES: tuple[Rule, ...] = (
     *COMPARISON_RULES,
     *ORIGIN_RULES,
     *BLOCK_RULES,
+    *CONFIG_RULES,
+    *CELL_RULES,
+    *ROUND_RULES,
+    *FLOOR_RULES,
+    *PROSE_RULES,
+    *DOUBT_RULES,
     *VERDICT_RULES,
     *ENERGY_RULES,
     *_PEAKS,

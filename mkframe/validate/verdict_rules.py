@@ -11,7 +11,7 @@ from mkframe.validate.comparison_rules import step_of
 from mkframe.validate.finding import Finding, Severity, error, shown
 from mkframe.validate.formats import COMPARISON
 from mkframe.validate.rule import Rule, Subject
-from mkframe.validate.verdict_word import word_fault
+from mkframe.validate.verdict_word import RATIO_ERRORS, too_narrow, word_fault
 
 Ranking = tuple[int, dict[str, Any], BlockCell, BlockCell]
 """(index, record, the cell that is ranked, its baseline)."""
@@ -98,6 +98,10 @@ def verdict_ratio(subject: Subject) -> Iterator[Finding]:
         low, high = (amount(record.get(name)) for name in ("ratio_low", "ratio_high"))
         if ratio is not None and low is not None and high is not None and (above(low, ratio) or above(ratio, high)):
             yield error("verdict-ratio", f"the interval from {shown(low)} to {shown(high)} does not hold {shown(ratio)}", place)
+        elif "rates" in cell.record and one and other:
+            wrong = too_narrow(subject, low, high, max(one, other) / math.sqrt(2), RATIO_ERRORS)
+            if wrong is not None:
+                yield error("verdict-ratio", wrong, place)
 
 
 def verdict_word(subject: Subject) -> Iterator[Finding]:

@@ -11,6 +11,8 @@ from mkframe.validate.finding import shown
 from mkframe.validate.rule import Subject
 
 _FITTED = 1e-9
+MEDIAN_ERRORS, RATIO_ERRORS = 1.959, 2.806
+"""Standard errors of half a 95 % and a 99.5 % interval of the normal distribution (stats/rule.py)."""
 _ZEROS = (ZERO, "the baseline's median is zero")
 """The second: as the first versions wrote it."""
 
@@ -53,3 +55,19 @@ def _wider_by(share: float) -> Any:
         return max(ends[0] - by, 0.0), min(ends[1] + by, HUGE) if math.isfinite(ends[1] + by) else HUGE
 
     return moved
+
+
+def too_narrow(subject: Subject, low: Any, high: Any, time_ms: float | None, errors: float) -> str | None:
+    """Why an interval around a time is narrower than the clock's step allows; None where it is not, or where nobody can tell.
+
+    However well processes agree, each reading has the variance step^2 / 12, so that with n processes the logarithms of the ends lie at
+    least 2 `errors` sqrt(step^2 / 12 / n) / time apart. `errors`: the quantile of the normal distribution, which Student's is above.
+    """
+    low, high, step_ms = amount(low), amount(high), amount(table(subject.document, "mkframe", "timing").get("timer_step_ms"))
+    told = whole(table(subject.document, "mkframe", "timing").get("processes")) or 1
+    if not low or not high or not step_ms or not time_ms or told < 2:
+        return None
+    least = 2 * errors * step_ms / time_ms / math.sqrt(12 * max(len(workers(subject)), told))
+    if math.log(high) - math.log(low) >= least * 0.99:
+        return None
+    return f"an interval from {shown(low)} to {shown(high)}, narrower than readings of a clock with steps of {step_ms * 1e3:.3g} us can be"
