@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,73 @@ def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
     del made["assessment"]
     block["verdicts"] = list(_verdicts(cells, process))
     block["incomplete"] = "incomplete" in [cell["outcome"] for cell in block["cells"]]
-    if block["incomplete"]:
-        made["limitations"].insert(0, "INCOMPLETE: the run ended early.")
+    return settle(made)
+
+
+def settle(made: Document) -> Document:
+    """What follows from the rest of a report is made to follow: configuration, floors of every process, costs, rates and sentences."""
+    block = made["mkframe"]
+    cells, timing, device = block["cells"], block["timing"], block["device"]
+    floors = {(floor["name"], floor["clock"]): floor for floor in timing["floors"]}
+    timing["floors"] = [copy.deepcopy(floor) | {"process": process} for process in range(timing["processes"]) for floor in floors.values()]
+    for cell in cells:
+        sizes = list(cell["shape"].values())
+        cell["cost"] = None if cell["outcome"] == "unsupported" else {"bytes": 2 * sum(sizes), "flops": 2 * sizes[0]}
+        if cell["check"]:
+            cell["check"]["elements"] = 7
+        if "rates" in cell:
+            cell["rates"] = _rates(made, cell)
+    if device["kind"] == "cpu":
+        device["card"] = None
+    config = block["config"]
+    config["workload"], config["precision"], config["energy"] = {"id": block["workload"]}, dict(block["precision"]), {"protocol": "none"}
+    config["timing"] |= {name: timing[name] for name in ("protocol", "rounds", "samples_per_round", "processes", "warmups", "hold")}
+    config["device"] |= {"kind": device["kind"], "card": None}
+    config["engine"] = {cell["engine"]: {"options": dict(cell["options"])} for cell in cells}
+    block["seeds"] = {cell["set"]: block["seeds"].get(cell["set"], 1) for cell in cells}
+    shapes = {(cell["set"], cell["case"]): cell["shape"] for cell in cells}
+    config["shape"] = {
+        name: {"seed": seed, "cases": [dict(shape) for (of, _), shape in sorted(shapes.items(), key=lambda item: item[0]) if of == name]}
+        for name, seed in block["seeds"].items()
+    }
+    block["config_sha256"] = digest(config)
+    made["limitations"], made["source_replay_checks"] = _sentences(block)
     return made
+
+
+def _rates(made: Document, cell: Document) -> Document | None:
+    case = next((case for case in made.get(cell["set"], []) if case["shape"] == cell["shape"]), {"engines": {}})
+    p50_ms = case["engines"].get(cell["engine"], {}).get("stream_summary", {}).get("p50_ms")
+    if not p50_ms or cell["outcome"] != "passed":
+        return None
+    of_cost = {f"{name}_per_s": cell["cost"][name] / (p50_ms / 1e3) for name in ("bytes", "flops")}
+    return of_cost | dict.fromkeys(("compute_share", "memory_share", "read_share"))
+
+
+def _sentences(block: Document) -> tuple[list[str], str]:
+    cells, timing, seeds = block["cells"], block["timing"], block["seeds"]
+    count = Counter(cell["outcome"] for cell in cells)
+    passed, missing, late = count.pop("passed", 0), count.pop("incomplete", 0), sum(cell["late_samples"] or 0 for cell in cells)
+    ended = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items()))
+    told = [f"INCOMPLETE: the run ended early, {missing} cells lack some of their blocks."] if block["incomplete"] else []
+    told.append(f"Random inputs and weights of workload {block['workload']} (seeds: {', '.join(f'{n} {seeds[n]}' for n in seeds)}).")
+    told.append(
+        f"Timing protocol {timing['protocol']}: {timing['rounds']} rounds of {timing['samples_per_round']} samples, "
+        f"{timing['warmups']} warm-ups before each."
+    )
+    if block["device"]["kind"] == "cpu":
+        told.append("CPU run: no GPU took part.")
+    elif timing["hold"]:
+        told.append("Everything timed was enqueued behind a delay kernel.")
+    if late:
+        told.append(f"{late} held samples were reached by the GPU before the host had enqueued them.")
+    several = f"Rounds are spread over {timing['processes']} processes."
+    told.append("All rounds share one process." if timing["processes"] == 1 else several)
+    if ended:
+        told.append(f"Cells without numbers: {ended}.")
+    if block["energy"]["status"] == "not_measured":
+        told.append("Energy was not measured.")
+    return told, f"{passed} of {len(cells) - count['unsupported']} cells passed."
 
 
 def _interval(values: "stats.Samples", process: Sequence[int]) -> Document:
@@ -117,7 +182,7 @@ def write(folder: Path, made: Document, data: bytes | None, name: str | None = N
     folder.mkdir(parents=True, exist_ok=True)
     hash_of_file = sha256(data or b"")
     made["mkframe"]["samples"] = {"file": name or f"samples-{hash_of_file}.npz", "sha256": hash_of_file}
-    made["mkframe"]["config_sha256"] = digest(made["mkframe"]["config"])
+    settle(made)
     if data is not None:
         (folder / f"samples-{hash_of_file}.npz").write_bytes(data)
     path = folder / "report.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from compare_reports import THREE, TIMES, Document, document, samples
+from compare_reports import THREE, TIMES, Document, document, samples, settle
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "valid"
 RECORDED: Document = json.loads((DATA / "residual-mlp-rtx3090.json").read_text(encoding="utf-8"))
@@ -37,17 +37,18 @@ CELLS: Any = {
 
 
 def ours(cells: Any, process: Sequence[int] = THREE) -> Document:
-    """A report of ours on schema 1.2, without costs."""
+    """A report of ours on schema 1.2, without peaks."""
     made = document(cells, process)
     for cell in made["mkframe"]["cells"]:
-        cell |= {"cost": None, "rates": None}
+        cell |= dict.fromkeys(("rates", "kernels", "twin"))
     block = made["mkframe"]
+    block["device"]["peaks"] = None
     block["rounds"] = [
         {"set": "development", "case": case, "process": process, "round": index, "before": _clocks(), "after": _clocks()}
-        for case in (0, 1)
+        for case in sorted({cell["case"] for cell in block["cells"]})
         for index, process in enumerate(block["timing"]["round_process"])
     ]
-    return made
+    return settle(made)
 
 
 def _clocks() -> Document:
@@ -139,6 +140,16 @@ def _not_said(made: Document) -> None:
     made["limitations"] = [text for text in made["limitations"] if not text.startswith("INCOMPLETE")]
 
 
+def _ended_early(made: Document) -> None:
+    made["mkframe"]["incomplete"] = True
+    made["limitations"].insert(0, "INCOMPLETE: the run ended early, 0 cells lack some of their blocks.")
+
+
+def _host_a_little_short(made: Document) -> None:
+    entry = made["development"][0]["engines"]["persistent"]
+    entry["host_summary"] = entry["stream_summary"] | {name: (1 - 1e-4) * entry["stream_summary"][name] for name in TIMES}
+
+
 def index_of(made: Document, case: int, engine: str) -> int:
     """Where mkframe.cells has a cell."""
     keys = [(cell["case"], cell["engine"]) for cell in made["mkframe"]["cells"]]
@@ -169,6 +180,7 @@ def _everybody() -> Iterator[tuple[Any, ...]]:
     yield "mean", "mean near min", put(f"{ENGINE}/stream_summary/mean_ms", 0.02049), f"{ENGINE}/stream_summary/mean_ms"
     yield "mean", "mean near max", put(f"{ENGINE}/stream_summary/mean_ms", 0.0294), f"{ENGINE}/stream_summary/mean_ms"
     yield "host-stream", "host inside stream", _short_host, ENGINE
+    yield "host-stream", "two clocks", _host_a_little_short, ENGINE
     yield "duplicate-shape", "same shape", copied("/development/1/shape", "/development/3/shape"), "/development/3/shape"
     yield "shape-in-both", "tuned shape", copied("/development/1/shape", "/assessment/0/shape"), "/assessment/0/shape"
     yield "gpu-output", "more violations than elements", put(f"{OUTPUT}/violations", 2000), OUTPUT
@@ -207,6 +219,7 @@ def _of_ours() -> Iterator[tuple[Any, ...]]:
     yield "stated-twice", "another precision", put("/precision", "FP32 everywhere"), "/precision"
     yield "stated-twice", "cold per_call", put(f"{timing}/cache_state", "cold"), f"{timing}/cache_state"
     yield "config-hash", "another configuration", put("/mkframe/config/surprise", 1), "/mkframe/config_sha256"
+    yield "energy", "energy of nothing", put("/mkframe/energy/net_mj", 1.0), "/mkframe/energy/net_mj"
     yield "samples-name", "another file", put("/mkframe/samples/file", f"samples-{'0' * 64}.npz"), "/mkframe/samples/file"
     yield "round-process", "dealt in turn", put(f"{timing}/round_process", [0, 1, 2, 0, 1, 2]), f"{timing}/round_process"
     yield "round-process", "a round too few", drop(f"{timing}/round_process/5"), f"{timing}/round_process"
@@ -279,20 +292,43 @@ def _slower_baseline(made: Document) -> None:
     record |= {"ratio_low": 0.99 * ratio, "ratio_high": 1.01 * ratio}
 
 
+_FOLLOWS = {
+    "floor out of order": ("floors",),
+    "another number of samples": ("config", "limitations"),
+    "more processes": ("config", "floors", "limitations"),
+    "round that is not": ("rounds",),
+    "cell twice": ("limitations",),
+    "a shape under two numbers": ("planned",),
+    "two shapes of a case": ("planned",),
+    "no seed": ("config", "limitations"),
+    "unsupported with an entry": ("limitations",),
+    "entry without a cell": ("limitations", "planned"),
+    "cell without an entry": ("evidence", "limitations"),
+    "late without hold": ("config", "limitations"),
+    "flag without its checks": ("evidence",),
+    "no baseline": ("planned",),
+    "nearer than a step": ("floors", "form", "verdict-ratio"),
+    "incomplete, and it does not say so": ("limitations",),
+}
+"""What one fault contradicts besides: sentences and configuration tell many figures a second time."""
 _BESIDES = {"engine-set": ("timer-step",), "cell-results": ("engine-set",), "verdict-word": ("timer-step",)}
 
 
 def _mutants() -> Iterator[Mutant]:
     for base, found in ((RECORDED, _everybody()), (OURS, _of_ours())):
         for rule, name, edit, pointer in found:
-            yield Mutant(name=name, rule=rule, base=base, edit=edit, pointer=pointer, besides=_BESIDES.get(rule, ()))
+            yield Mutant(
+                name=name, rule=rule, base=base, edit=edit, pointer=pointer, besides=_BESIDES.get(rule, ()) + _FOLLOWS.get(name, ())
+            )
     yield Mutant(
         name="incomplete, and it does not say so",
         rule="incomplete",
         base=INCOMPLETE,
         edit=put("/mkframe/incomplete", False),
         pointer="/mkframe/incomplete",
+        besides=_FOLLOWS["incomplete, and it does not say so"],
     )
+    yield Mutant(name="incomplete for nothing", rule="incomplete", base=OURS, edit=_ended_early, pointer="/mkframe/incomplete")
     yield Mutant(name="no sentence", rule="limitations", base=INCOMPLETE, edit=_not_said, pointer="/limitations")
 
 

@@ -17,6 +17,7 @@ LAYERS = {
         "peaks",
         "decision",
         "stability",
+        "seeds",
         "energy_budget",
         "stamp",
         "_stamp",

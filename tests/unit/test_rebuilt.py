@@ -83,9 +83,11 @@ STEP = "/mkframe/timing/timer_step_ms"
 
 
 def faster(made: Document) -> None:
-    """An engine that claims a tenth less than its samples say, in every figure of its entry."""
+    """An engine that claims a tenth less than its samples say, in every figure."""
     node, key = at(made, "/development/0/engines/torch-cublas-graph/stream_summary")
     node[key] = {name: value if name == "count" else 0.9 * value for name, value in node[key].items()}
+    interval = made["mkframe"]["cells"][index_of(made, 0, "torch-cublas-graph")]["interval"]
+    interval |= {name: 0.9 * interval[name] for name in interval}
     record = made["mkframe"]["verdicts"][verdict_of(made, 0, "torch-cublas-graph")]
     record |= {name: 0.9 * record[name] for name in ("ratio", "ratio_low", "ratio_high")}
 
@@ -115,8 +117,7 @@ def test_a_verdict_that_is_not_the_one_of_the_samples_is_found(tmp_path: Path) -
         at(made, VERDICT)[0][at(made, VERDICT)[1]] |= {"verdict": "UNDECIDED", "reason": "it suits us"}
 
     path = written(tmp_path, undecided)
-    assert validate(path).findings == ()
-    assert told(path) == [("E", "rebuilt-verdict", f"{VERDICT}/verdict")]
+    assert told(path) == [("E", rule, f"{VERDICT}/verdict") for rule in ("verdict-word", "rebuilt-verdict")]
 
 
 def test_a_step_that_the_samples_do_not_show_is_found(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_a_report_forged_from_end_to_end_agrees_with_itself_and_not_with_its_sam
     path = written(tmp_path, faster)
     assert validate(path).findings == ()
     found = told(path)
-    assert {rule for _, rule, _ in found} == {"rebuilt-summary", "rebuilt-verdict"}
+    assert {rule for _, rule, _ in found} == {"rebuilt-summary", "rebuilt-interval", "rebuilt-verdict"}
     assert {pointer.rpartition("/")[2] for _, rule, pointer in found if rule == "rebuilt-summary"} == {
         "p50_ms",
         "p95_ms",
@@ -142,11 +143,16 @@ def test_a_report_forged_from_end_to_end_agrees_with_itself_and_not_with_its_sam
     }
 
 
+def _before_1_2(made: Document) -> None:
+    del made["mkframe"]["device"]["peaks"]
+    for cell in made["mkframe"]["cells"]:
+        del cell["rates"], cell["kernels"], cell["twin"]
+
+
 def test_without_rates_intervals_are_of_an_older_rule_and_that_is_said(tmp_path: Path) -> None:
     def older(made: Document) -> None:
-        for cell in made["mkframe"]["cells"]:
-            del cell["rates"]
-        times(f"{CELL}/interval/low_ms", 0.9)(made)
+        _before_1_2(made)
+        times(f"{CELL}/interval/low_ms", 0.99)(made)
 
     path = written(tmp_path, older)
     assert told(path) == [("W", "rebuilt-interval", "/mkframe/cells")]
@@ -162,8 +168,9 @@ def ranked(word: str) -> Document:
     """A report of one process whose only verdict, on two medians 2 % apart, is `word`, with an interval that fits it."""
     made = ours(ONE, SINGLE)
     record = made["mkframe"]["verdicts"][0]
-    low, high = (0.9 * record["ratio"], 1.1 * record["ratio"]) if word == "UNDECIDED" else (1.001, 1.1 * record["ratio"])
-    record |= {"verdict": word, "reason": "one process" if word == "UNDECIDED" else None, "ratio_low": low, "ratio_high": high}
+    assert record["verdict"] == "UNDECIDED"
+    if word != "UNDECIDED":
+        record |= {"verdict": word, "reason": None, "ratio_low": 1.001, "ratio_high": 1.1 * record["ratio"]}
     return made
 
 
@@ -172,14 +179,13 @@ def test_with_one_process_the_resamples_are_not_rebuilt_but_the_rule_holds(tmp_p
     times("/mkframe/cells/0/interval/low_ms", 0.999)(honest)
     assert told(write(tmp_path / "honest", honest, npz(ONE, SINGLE))) == []
     path = write(tmp_path / "ranked", ranked("SLOWER"), npz(ONE, SINGLE))
-    assert validate(path).findings == ()
-    assert told(path) == [("E", "rebuilt-verdict", "/mkframe/verdicts/0/verdict")]
+    assert told(path) == [("E", rule, "/mkframe/verdicts/0/verdict") for rule in ("verdict-word", "rebuilt-verdict")]
 
 
 def test_every_rule_of_the_profile_is_silent_without_it(tmp_path: Path) -> None:
     path = written(tmp_path, lambda made: [edit(made) for _, edit, _ in FORGED] and None)
     assert validate(path).findings == ()
-    seen = {rule for rule, _, _ in FORGED} | {"strict", "samples-file", "rebuilt-step"}
+    seen = {rule for rule, _, _ in FORGED} | {"strict", "samples-file", "samples-pairs", "samples-cells", "rebuilt-step"}
     assert seen == {rule.id for rule in REBUILT_RULES}
     assert all(rule in RULES for rule in REBUILT_RULES)
 
@@ -263,7 +269,60 @@ def test_a_cell_that_did_not_pass_may_have_samples_of_some_rounds(tmp_path: Path
 
 
 def test_a_file_without_workers_is_read_as_older_ones_are(tmp_path: Path) -> None:
-    assert told(written(tmp_path, data=npz(CELLS, workers=False))) == []
+    data = npz(CELLS, workers=False)
+    assert told(written(tmp_path / "older", _before_1_2, data)) == [("W", "rebuilt-interval", "/mkframe/cells")]
+    found = told(written(tmp_path / "newer", data=data))
+    assert {(severity, rule) for severity, rule, _ in found} == {("E", "samples-cells")}
+    assert len(found) == len([value for value in CELLS.values() if not isinstance(value, str)])
+
+
+def _changed(place: str, **arrays: Any) -> bytes:
+    """The samples file with other arrays in one cell."""
+    return zipped({**MEMBERS, **{f"{place}/{name}.npy": array(value) for name, value in arrays.items()}})
+
+
+def test_host_and_stream_belong_together_sample_by_sample(tmp_path: Path) -> None:
+    pairs = {"stream_ms": STREAM, "host_ms": np.sort(STREAM.ravel()).reshape(STREAM.shape)}
+    path = written(tmp_path, data=_changed(PLACE, **pairs))
+    assert validate(path).findings == ()
+    assert told(path) == [("E", "samples-pairs", CELL)]
+    assert told(path, without={"samples-pairs"}) == []
+
+
+def _failed(made: Document, outcome: str, **changes: Any) -> str:
+    """Cell 1 of engine persistent ends in another way; its place."""
+    index = index_of(made, 1, "persistent")
+    made["mkframe"]["cells"][index] |= {"outcome": outcome, **changes}
+    return f"/mkframe/cells/{index}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rounds", "severity"),
+    [
+        ({"outcome": "unsupported"}, 6, "E"),
+        ({"outcome": "timeout", "check": None}, 6, "E"),
+        ({"outcome": "timeout", "checks": []}, 3, "E"),
+        ({"outcome": "timeout"}, 6, "W"),
+        ({"outcome": "timeout"}, 5, None),
+        ({"outcome": "timeout", "worker": 7}, 3, "E"),
+    ],
+)
+def test_samples_of_a_cell_that_did_not_pass_must_fit_what_is_said_of_it(
+    tmp_path: Path, changes: Document, rounds: int, severity: str | None
+) -> None:
+    workers = np.array([0, 0, 1, 1, 2, 2][:rounds]) + changes.get("worker", 0)
+    data = _changed(
+        "development/1/persistent", stream_ms=STREAM[:rounds], host_ms=STREAM[:rounds], rounds=np.arange(rounds), workers=workers
+    )
+
+    def edit(made: Document) -> None:
+        _failed(made, **{name: value for name, value in changes.items() if name != "worker"})
+        if changes["outcome"] == "unsupported":
+            del made["development"][1]["engines"]["persistent"]
+
+    found = [item for item in told(written(tmp_path, edit, data)) if item[1] != "engine-set"]
+    place = f"/mkframe/cells/{index_of(OURS, 1, 'persistent')}"
+    assert found == ([] if severity is None else [(severity, "samples-cells", place)])
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-300, 1e300, 5e-324, 1.7e308])

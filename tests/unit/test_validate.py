@@ -4,7 +4,7 @@ import copy
 import json
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from mkframe.model.report import (
     TimingRecord,
     VerdictRecord,
 )
+from mkframe.report import sentences
 from mkframe.validate import Finding, Result, Severity, check_document, check_schema, validate
 from mkframe.validate.finding import pointer, readable
 from mkframe.validate.formats import recognise
@@ -149,14 +150,11 @@ def _report() -> ComparisonReport:
         options={"tile": 3, "names": ["a"]},
         outcome=Outcome.PASSED,
         check=CheckRecord(max_abs_error=1e-7, mean_abs_error=1e-8, violations=0, elements=32, rtol=3e-4, atol=3e-4, rounding_rows=0),
-        checks=("input negated", "input fresh"),
+        checks=("poison nan", "poison second", "input negated", "input fresh", "inputs intact", "shifted buffers", "after timing"),
         cost=CostRecord(bytes=1000, flops=2000),
         rates=RatesRecord(bytes_per_s=4e6, flops_per_s=8e6, compute_share=None, memory_share=None, read_share=None),
         bind_s=0.1,
         check_s=0.2,
-        capture_s=0.3,
-        nodes=("kernel",),
-        late_samples=0,
         interval=Interval(low_ms=0.2, high_ms=0.3),
         facts={"compiled": {"mode": "x"}},
     )
@@ -171,9 +169,18 @@ def _report() -> ComparisonReport:
         options={},
         outcome=Outcome.INCORRECT,
         reason="violations",
+        cost=CostRecord(bytes=1000, flops=2000),
     )
     other = replace(passed, engine="torch-compile")
-    config = {"shape": {"smoke": {"cases": [shape]}}}
+    config = {
+        "workload": {"id": "residual_mlp"},
+        "engine": {"baselines": {"select": "baselines"}, "broken": {"options": {}}},
+        "shape": {"smoke": {"seed": 1234, "cases": [shape]}},
+        "precision": asdict(PRECISIONS["fp16"]),
+        "device": {"kind": "auto", "card": None},
+        "timing": {"protocol": "per_call", "rounds": 2, "samples_per_round": 5, "processes": 2, "warmups": 3, "hold": "auto"},
+        "energy": {"protocol": "none"},
+    }
     block = FrameworkBlock(
         version="0.1.0",
         workload="residual_mlp",
@@ -195,7 +202,7 @@ def _report() -> ComparisonReport:
                 measured=MeasuredPeaks(card_sha256=HASH, driver=None, read_bytes_per_s=9e8, write_bytes_per_s=8e8, copy_bytes_per_s=None),
             ),
         ),
-        environment=EnvironmentRecord(python="3.11.9", platform="Linux x86_64", source_dirty=None),
+        environment=EnvironmentRecord(python="3.11.9", platform="Linux x86_64", source_dirty=False),
         config=config,
         config_sha256=digest(config),
         seeds={"smoke": 1234},
@@ -205,16 +212,23 @@ def _report() -> ComparisonReport:
             samples_per_round=5,
             processes=2,
             warmups=3,
-            hold=True,
+            hold=False,
             cache_state="warm",
             round_process=(0, 1),
             timer_step_ms=None,
-            floors=(FloorRecord(name="empty", clock="stream", process=0, summary=TIMES),),
+            floors=tuple(
+                FloorRecord(name="empty-call", clock=clock, process=process, summary=TIMES)
+                for process in (0, 1)
+                for clock in ("stream", "host")
+            ),
         ),
         energy=EnergyRecord(),
         samples=SamplesRecord(file=f"samples-{HASH}.npz", sha256=HASH),
         cells=(passed, other, failed),
-        rounds=(RoundRecord(set="smoke", case=0, process=0, round=0, before=ClockReading(), after=ClockReading(sm_clock_mhz=2000.0)),),
+        rounds=tuple(
+            RoundRecord(set="smoke", case=0, process=index, round=index, before=ClockReading(), after=ClockReading(sm_clock_mhz=2000.0))
+            for index in (0, 1)
+        ),
         verdicts=(
             VerdictRecord(
                 set="smoke",
@@ -225,7 +239,7 @@ def _report() -> ComparisonReport:
                 ratio=1.0,
                 ratio_low=0.9,
                 ratio_high=1.1,
-                reason="one timer step",
+                reason="the intervals of the medians overlap",
             ),
         ),
         incomplete=False,
@@ -241,16 +255,16 @@ def _report() -> ComparisonReport:
         recorded_on="2026-10-05",
         device="A CPU",
         precision=PRECISIONS["fp16"].describe(),
-        packages={"torch": "2.13.0"},
+        packages={"mkframe": "0.1.0", "torch": "2.13.0"},
         timing="per_call",
         rounds=2,
         samples_per_round=5,
-        source_sha256={"mkframe/stats/rule.py": HASH},
+        source_sha256={"mkframe/__init__.py": HASH},
         source_commit=HASH[:40],
         sets={"smoke": (CaseResult(shape=shape, engines=engines),)},
-        limitations=("Timing protocol: per_call.",),
+        limitations=sentences.limitations(block),
         sanitizers="not run",
-        source_replay_checks="Outputs poisoned before each validated call.",
+        source_replay_checks=sentences.replay_checks(block),
         mkframe=block,
     )
 
@@ -289,7 +303,7 @@ CLOSED = [place for place in _objects(OURS["mkframe"], "/mkframe") if not any(f"
 
 
 def test_the_closed_objects_of_our_block_are_found() -> None:
-    assert len(CLOSED) == 27, CLOSED
+    assert len(CLOSED) == 37, CLOSED
     assert "/mkframe/timing/floors/0/summary" in CLOSED
 
 

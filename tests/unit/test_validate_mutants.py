@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from probe_fakes import FakeGpu
 from report_generator import comparison_report, energy_report, own_energy_report, reports
@@ -234,6 +235,26 @@ def _another_ratio(folder: Path) -> Filed:
     return Filed(path=_put(folder, document), place="/mkframe/verdicts/0", settings={"strict": True})
 
 
+def _other_arrays(folder: Path, change: Callable[[dict[str, Any], str], None]) -> Filed:
+    """The arrays of the first cell changed; `change` gets all arrays and the cell's place."""
+    document = bases()["our published report"]
+    cell = document["mkframe"]["cells"][0]
+    arrays = dict(np.load(next(PUBLISHED.glob("samples-*.npz"))))
+    change(arrays, f"{cell['set']}/{cell['case']}/{cell['engine']}")
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    _named(document, folder, stream.getvalue())
+    return Filed(path=folder / "report.json", place="/mkframe/cells/0", settings={"strict": True})
+
+
+def _host_inside_in_one_sample(arrays: dict[str, Any], place: str) -> None:
+    arrays[f"{place}/host_ms"][1, 7] = arrays[f"{place}/stream_ms"][1, 7] / 2
+
+
+def _no_workers(arrays: dict[str, Any], place: str) -> None:
+    del arrays[f"{place}/workers"]
+
+
 def _payload_that_is_not_there(folder: Path) -> Filed:
     path = _put(folder, bases()["the recorded energy report"])
     return Filed(path=path, place="/provenance/payload_manifest/draws/0/path", settings={"payload": folder})
@@ -250,6 +271,8 @@ FILED: dict[tuple[str, str], Callable[[Path], Filed]] = {
     ("comparison", "block"): partial(_block_taken_out, "packages"),
     ("comparison", "samples"): _other_samples,
     ("comparison", "samples-file"): _stranger_in_the_samples,
+    ("comparison", "samples-pairs"): partial(_other_arrays, change=_host_inside_in_one_sample),
+    ("comparison", "samples-cells"): partial(_other_arrays, change=_no_workers),
     ("comparison", "strict"): partial(_strict_and_foreign, "the recorded comparison report"),
     ("energy", "strict"): partial(_strict_and_foreign, "the recorded energy report"),
     ("comparison", "rebuilt-summary"): _mean_of_other_samples,

@@ -1,12 +1,17 @@
 """What a report of ours is held to beyond the planted faults."""
 
+import itertools
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from compare_reports import samples, settle
+from comparison_mutants import GRAPH, ours
 from report_mutants_own import with_rates
 
+from mkframe.canonical import digest, is_digest
 from mkframe.validate import check_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,3 +115,83 @@ _ONE = "one process decides nothing below 5 %"
 )
 def test_one_process_ranks_nothing_below_five_percent(ratio: float, word: str, reason: str | None, holds: bool) -> None:
     assert (_one_process(ratio, ratio * 0.9995, ratio * 1.0005, word, reason) == []) is holds
+
+
+# The hash of the configuration ----------------------------------------------------------------------------------------------------
+
+
+def _rounded(node: Any) -> Any:
+    """As jq 1.6 and others write numbers: whole ones without a point."""
+    if isinstance(node, dict):
+        return {key: _rounded(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_rounded(value) for value in node]
+    return int(node) if isinstance(node, float) and node.is_integer() else node
+
+
+@pytest.mark.parametrize("name", [path.parent.name for path in sorted(PUBLISHED.glob("*/report.json"))])
+def test_a_report_that_another_program_wrote_again_is_the_same(name: str) -> None:
+    document = _rounded(_published(name))
+    assert document["mkframe"]["config"]["timing"]["cell_timeout_s"].__class__ is int
+    assert _errors(document) == []
+    document["mkframe"]["config"]["timing"]["cell_timeout_s"] += 1
+    assert _errors(document) == [("config-hash", "/mkframe/config_sha256")]
+
+
+def test_equal_numbers_are_equal_to_the_hash_whichever_was_hashed() -> None:
+    for one, other in itertools.product(({"a_s": 1}, {"a_s": 1.0}), repeat=2):
+        assert is_digest(digest(one), other)
+    assert is_digest(digest({"tiles": [1, 2]}), {"tiles": [1.0, 2.0]})
+    assert not is_digest(digest({"a": 1}), {"a": True})
+    assert not is_digest(digest({"a_s": 1}), {"a_s": 1.5})
+
+
+# Honest reports -------------------------------------------------------------------------------------------------------------------
+
+_ENGINES = ("torch-cublas", "torch-cublas-graph", "persistent", GRAPH, "conventional")
+_OTHER_ENDS = ("unsupported", "incorrect", "crashed", "timeout", "oom", "incomplete")
+
+
+def _honest(random: Random) -> Document:
+    """A report of ours over one or two cases, with cells of every end, one to three processes, both devices, every protocol."""
+    processes = random.randint(1, 3)
+    process = [index * processes // 6 for index in range(6)]
+    on_cpu = random.random() < 0.3
+    protocol = "per_call" if on_cpu else random.choice(["per_call", "replay", "unrolled", "cold"])
+    engines = [name for name in _ENGINES if random.random() < 0.8 and not (on_cpu and name.endswith("-graph"))] or ["persistent"]
+    cells: dict[tuple[int, str], Any] = {}
+    for case in range(random.randint(1, 2)):
+        for engine in engines:
+            times = samples(random.uniform(8, 40), random.randrange(2**30), process=process, spread=random.choice([0.0, 0.002, 0.03]))
+            cells[case, engine] = times if random.random() < 0.8 else random.choice(_OTHER_ENDS)
+    if all(isinstance(value, str) for value in cells.values()):
+        cells[0, engines[0]] = samples(20.0, 1, process=process)
+    made = ours(cells, process)
+    block = made["mkframe"]
+    made["timing"] = block["timing"]["protocol"] = protocol
+    block["timing"]["cache_state"] = "cold" if protocol == "cold" else "warm"
+    if on_cpu:
+        block["device"] |= dict.fromkeys(("uuid", "compute_capability", "multiprocessors", "l2_bytes", "driver", "cuda"))
+        block["device"] |= {"kind": "cpu", "card": None, "threads": 2}
+        block["timing"]["hold"] = False
+        block["timing"]["floors"] = [
+            floor | {"name": "empty-call"} for floor in block["timing"]["floors"] if floor["name"] == "empty-pair"
+        ]
+        for cell in block["cells"]:
+            cell["late_samples"] = None
+    if random.random() < 0.3:
+        for key in ("rates", "kernels", "twin"):
+            for cell in block["cells"]:
+                del cell[key]
+        del block["device"]["peaks"]
+    return settle(made)
+
+
+def test_honest_reports_of_ours_raise_no_alarm() -> None:
+    random = Random(20261201)
+    alarms = {}
+    for index in range(120):
+        made = _honest(random)
+        if found := _errors(made):
+            alarms[index] = found
+    assert alarms == {}
