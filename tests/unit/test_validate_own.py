@@ -174,9 +174,7 @@ def _honest(random: Random) -> Document:
         block["device"] |= dict.fromkeys(("uuid", "compute_capability", "multiprocessors", "l2_bytes", "driver", "cuda"))
         block["device"] |= {"kind": "cpu", "card": None, "threads": 2}
         block["timing"]["hold"] = False
-        block["timing"]["floors"] = [
-            floor | {"name": "empty-call"} for floor in block["timing"]["floors"] if floor["name"] == "empty-pair"
-        ]
+        block["timing"]["floors"] = [floor | {"name": "empty-call"} for floor in block["timing"]["floors"] if floor["name"] == "empty-pair"]
         for cell in block["cells"]:
             cell["late_samples"] = None
     if random.random() < 0.3:
