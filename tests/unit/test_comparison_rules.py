@@ -207,8 +207,8 @@ def test_rates_are_found_where_a_depth_of_one_is_left_out_in_one_place() -> None
     cell = next(cell for cell in made["mkframe"]["cells"] if cell["outcome"] == "passed")
     case = next(case for case in made[cell["set"]] if case["shape"] == cell["shape"])
     seconds = case["engines"][cell["engine"]]["stream_summary"]["p50_ms"] / 1e3
-    cell["cost"] = {"bytes": 1000, "flops": 10}
-    cell["rates"] = {"bytes_per_s": 1000 / seconds, "flops_per_s": 10 / seconds} | dict.fromkeys(
+    cost = cell["cost"]
+    cell["rates"] = {f"{name}_per_s": cost[name] / seconds for name in ("bytes", "flops")} | dict.fromkeys(
         ("compute_share", "memory_share", "read_share")
     )
     case["shape"] = case["shape"] | {"depth": 1}
