@@ -77,6 +77,12 @@ def settle(made: Document) -> Document:
     cells, timing, device = block["cells"], block["timing"], block["device"]
     floors = {(floor["name"], floor["clock"]): floor for floor in timing["floors"]}
     timing["floors"] = [copy.deepcopy(floor) | {"process": process} for process in range(timing["processes"]) for floor in floors.values()]
+    if not block["rounds"]:
+        block["rounds"] = [
+            {"set": name, "case": case, "process": process, "round": index, "before": _clocks(), "after": _clocks()}
+            for name, case in sorted({(cell["set"], cell["case"]) for cell in cells})
+            for index, process in enumerate(timing["round_process"])
+        ]
     for cell in cells:
         sizes = list(cell["shape"].values())
         cell["cost"] = None if cell["outcome"] == "unsupported" else {"bytes": 2 * sum(sizes), "flops": 2 * sizes[0]}
@@ -100,6 +106,11 @@ def settle(made: Document) -> Document:
     block["config_sha256"] = digest(config)
     made["limitations"], made["source_replay_checks"] = _sentences(block)
     return made
+
+
+def _clocks() -> Document:
+    """Of which nothing is known."""
+    return dict.fromkeys(("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons"))
 
 
 def _rates(made: Document, cell: Document) -> Document | None:

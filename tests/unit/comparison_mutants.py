@@ -43,16 +43,7 @@ def ours(cells: Any, process: Sequence[int] = THREE) -> Document:
         cell |= dict.fromkeys(("rates", "kernels", "twin"))
     block = made["mkframe"]
     block["device"]["peaks"] = None
-    block["rounds"] = [
-        {"set": "development", "case": case, "process": process, "round": index, "before": _clocks(), "after": _clocks()}
-        for case in sorted({cell["case"] for cell in block["cells"]})
-        for index, process in enumerate(block["timing"]["round_process"])
-    ]
     return settle(made)
-
-
-def _clocks() -> Document:
-    return dict.fromkeys(("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons"))
 
 
 OURS = ours(CELLS)
