@@ -64,15 +64,15 @@ def _expected(subject: Subject, block: dict[str, Any]) -> dict[str, tuple[re.Pat
     """What is told -> the sentence, and the figures in it; None where there must be no such sentence."""
     timing = block["timing"]
     plan = (timing["protocol"], *(str(whole(timing[name])) for name in ("rounds", "samples_per_round", "warmups")))
-    seeds = ", ".join(f"{name} {whole(seed)}" for name, seed in block["seeds"].items())
+    seeds = ", ".join(sorted(f"{name} {whole(seed)}" for name, seed in block["seeds"].items()))
     late = sum(whole(cell.record["late_samples"]) or 0 for cell in block_cells(subject))
     processes = whole(timing["processes"]) or 1
     ends = Counter(str(cell.record["outcome"]) for cell in block_cells(subject))
     del ends["incomplete"], ends["passed"]
-    ended = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ends.items()))
+    ended = ", ".join(sorted(f"{count} {outcome}" for outcome, count in ends.items()))
     return {
         "protocol, rounds, samples and warm-ups": (_PLAN, plan),
-        "workload and seeds": (_SEEDS, (block["workload"], seeds)),
+        "workload and seeds": (_SEEDS, (", ".join(sorted(block["workload"].split(", "))), seeds)),
         "late samples": (_LATE, (str(late),) if late else None),
         "processes": (_SPREAD, (str(processes),) if processes > 1 else None),
         "cells without numbers": (_ENDED, (ended,) if ended else None),
@@ -80,7 +80,8 @@ def _expected(subject: Subject, block: dict[str, Any]) -> dict[str, tuple[re.Pat
 
 
 def _figures(match: re.Match[str]) -> tuple[str, ...]:
-    return tuple(str(int(text)) if text.isdecimal() else text for text in match.groups())
+    """Numbers without leading zeros, lists in alphabetical order: keys of an object have none."""
+    return tuple(str(int(text)) if text.isdecimal() else ", ".join(sorted(text.split(", "))) for text in match.groups())
 
 
 def _checked(subject: Subject) -> Iterator[Finding]:

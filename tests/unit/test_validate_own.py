@@ -193,3 +193,8 @@ def test_honest_reports_of_ours_raise_no_alarm() -> None:
         if found := _errors(made):
             alarms[index] = found
     assert alarms == {}
+
+
+def test_the_order_of_keys_means_nothing() -> None:
+    document = json.loads(json.dumps(_published(), sort_keys=True))
+    assert _errors(document) == []
