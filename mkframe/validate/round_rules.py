@@ -33,11 +33,13 @@ def rounds(subject: Subject) -> Iterator[Finding]:
     for index, record in enumerate(block["rounds"]):
         at = (record["set"], whole(record["case"]) or 0, whole(record["round"]) or 0)
         if at[:2] not in known:
-            yield error("rounds", f"no cell is of {shown(at[0])}, case {shown(at[1])}", (*place, index))
+            yield error("round-clocks", f"no cell is of {shown(at[0])}, case {shown(at[1])}", (*place, index))
             continue
         seen[at] += 1
         if seen[at] == len(workers(subject)) + 1 and workers(subject):
-            yield error("rounds", f"round {at[2]} of {at[0]}[{at[1]}] stands here more often than there were workers", (*place, index))
+            yield error(
+                "round-clocks", f"round {at[2]} of {at[0]}[{at[1]}] stands here more often than there were workers", (*place, index)
+            )
         if block["device"]["kind"] == "cpu":
             yield from _of_a_gpu(record, (*place, index))
         records.append(_record(record, at))
@@ -49,7 +51,7 @@ def _of_a_gpu(record: dict[str, Any], place: Path) -> Iterator[Finding]:
     for moment in ("before", "after"):
         found = [name for name in _OF_A_GPU if record[moment].get(name) is not None]
         if found:
-            yield error("rounds", f"{found[0]} is {shown(record[moment][found[0]])}, and it ran on a CPU", (*place, moment, found[0]))
+            yield error("round-clocks", f"{found[0]} is {shown(record[moment][found[0]])}, and it ran on a CPU", (*place, moment, found[0]))
 
 
 def _record(record: dict[str, Any], at: Round) -> RoundRecord:
@@ -67,7 +69,7 @@ def _unstable(subject: Subject, records: list[RoundRecord]) -> Iterator[Finding]
         bad.setdefault((name, case), why)
     for cell in block_cells(subject):
         if cell.passed and cell.key[:2] in bad:
-            yield error("rounds", f"{cell.text} passed, and {bad[cell.key[:2]]}", (*cell.path, "outcome"))
+            yield error("round-clocks", f"{cell.text} passed, and {bad[cell.key[:2]]}", (*cell.path, "outcome"))
 
 
 def _missing(subject: Subject, seen: Counter[Round]) -> Iterator[Finding]:
@@ -82,17 +84,19 @@ def _missing(subject: Subject, seen: Counter[Round]) -> Iterator[Finding]:
     if lacking:
         name, case = lacking[0]
         why = f"{name}[{case}] has clocks around {found[name, case]} of {total} rounds: nobody can tell whether the others were throttled"
-        yield warning("rounds", why if len(lacking) == 1 else f"{why}; {len(lacking) - 1} more cases lack some", ("mkframe", "rounds"))
+        yield warning(
+            "round-clocks", why if len(lacking) == 1 else f"{why}; {len(lacking) - 1} more cases lack some", ("mkframe", "rounds")
+        )
     parts = [key for key, times in seen.items() if times > 1 and key[:2] in passed]
     if parts:
         name, case, index = parts[0]
         why = f"round {index} of {name}[{case}] has several clock readings: it was measured in parts"
-        yield warning("rounds", why, ("mkframe", "rounds"))
+        yield warning("round-clocks", why, ("mkframe", "rounds"))
 
 
 ROUND_RULES: tuple[Rule, ...] = (
     Rule(
-        id="rounds",
+        id="round-clocks",
         format=COMPARISON,
         severities=(Severity.ERROR, Severity.WARNING),
         says="rounds are those of the cases, with clocks around each, and no cell passed in one that was throttled, shared or slow",

@@ -287,7 +287,7 @@ _FOLLOWS = {
     "floor out of order": ("floors",),
     "another number of samples": ("config", "limitations"),
     "more processes": ("config", "floors", "limitations"),
-    "round that is not": ("rounds",),
+    "round that is not": ("round-clocks",),
     "cell twice": ("limitations",),
     "a shape under two numbers": ("planned",),
     "two shapes of a case": ("planned",),
@@ -299,6 +299,7 @@ _FOLLOWS = {
     "flag without its checks": ("evidence",),
     "no baseline": ("planned",),
     "nearer than a step": ("floors", "form", "verdict-ratio"),
+    "exactly a step apart": ("floors", "form", "verdict-ratio"),
     "incomplete, and it does not say so": ("limitations",),
 }
 """What one fault contradicts besides: sentences and configuration tell many figures a second time."""
