@@ -13,7 +13,7 @@ from mkframe.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "outputs/published"
-PAGES = (ROOT / "README.md", ROOT / "docs/h200.md")
+PAGES = (ROOT / "README.md", ROOT / "docs/h200.md", *sorted((ROOT / "docs/kernels").glob("*.md")))
 _TABLE = re.compile(r"((?:^\|.*\|\n)+)(?:\nFrom \[(outputs/published/[^\]]+)\])?", re.MULTILINE)
 _LINK = re.compile(r"\[report\.json\]\(\.\./(outputs/published/[^)]+)\)")
 
@@ -39,6 +39,19 @@ def times(head: Row, rows: list[Row], path: str | None) -> None:
         for engine, figure in zip(head[2:], row[2:], strict=True):
             assert figure == f"{microseconds(document, name, case, engine):.2f}", (path, shape, engine)
     assert len(rows) == sum(len(document[name]) for name in document["mkframe"]["seeds"])
+
+
+def outcome_of_a_prediction(head: Row, rows: list[Row], path: str | None) -> None:
+    """Shape, prediction, reason, and what one engine took."""
+    assert path
+    document = json.loads((ROOT / path).read_text())
+    engine = head[-1].split(",")[0].strip("`")
+    found = {
+        "x".join(map(str, case["shape"].values())): microseconds(document, name, index, engine)
+        for name in document["mkframe"]["seeds"]
+        for index, case in enumerate(document[name])
+    }
+    assert {row[0]: row[-1] for row in rows} == {shape: f"{median:.2f}" for shape, median in found.items()}
 
 
 def footprints(head: Row, rows: list[Row], path: str | None) -> None:
@@ -70,6 +83,7 @@ def places(head: Row, rows: list[Row], path: str | None) -> None:
 
 KINDS: dict[str, Callable[[Row, list[Row], str | None], None]] = {
     "shape set": times,
+    "rows x channels x hidden": outcome_of_a_prediction,
     "footprint": footprints,
     "engine": outcomes,
     "what": places,
@@ -80,7 +94,7 @@ def quoted() -> Iterator[tuple[Row, list[Row], str | None]]:
     for page in PAGES:
         for table, path in _TABLE.findall(page.read_text()):
             head, _, *rows = [[cell.strip().strip("`") for cell in line.strip("|\n").split("|")] for line in table.strip().splitlines()]
-            if page.name != "README.md" or path:
+            if path or head[0] == "footprint":
                 yield head, rows, path or None
 
 
@@ -125,13 +139,42 @@ def percent(shares: Iterable[float], digits: int = 1) -> str:
     return f"{low * 100:.{digits}f} to {high * 100:.{digits}f} %"
 
 
-def test_sentences_of_the_readme() -> None:
-    text = " ".join((ROOT / "README.md").read_text().split())
+def test_sentences_on_floors() -> None:
+    text = " ".join((ROOT / "docs/h200.md").read_text().split())
     low, high = floor_range("empty-pair", "residual-mlp-baselines-h200-per-call")
     assert f"{low:.1f}" == f"{high:.1f}"
     assert f"An event pair around nothing reads {low:.1f} there" in text
     low, high = floor_range("empty-kernel-graph", "residual-mlp-baselines-h200-per-call")
     assert f"around a graph of one empty kernel {low:.1f} to {high:.1f} (" in text
+
+
+def test_sentences_of_the_readme() -> None:
+    text = " ".join((ROOT / "README.md").read_text().split())
+    verdicts = [
+        v["verdict"] for v in report("residual-mlp-engines-h200-unrolled")["mkframe"]["verdicts"] if v["engine"] == "persistent-graph"
+    ]
+    assert sorted(verdicts) == ["FASTER"] * 8 + ["SAME"]
+    assert "`persistent` is the fastest on eight of nine shapes and as fast as the fastest, a tuned Triton kernel, on 1x7x13." in text
+
+
+def test_what_the_kernels_take() -> None:
+    text = (ROOT / "docs/kernels/persistent.md").read_text()
+    cells = report("residual-mlp-engines-h200-unrolled")["mkframe"]["cells"]
+    own, control = ([cell for cell in cells if cell["engine"] == f"{name}-graph"] for name in ("persistent", "persistent-global"))
+    assert len(own) == 9
+    for one, other in zip(own, control, strict=True):
+        (launch,), (kernel,), (beside,) = one["kernels"], one["facts"]["compiled"], other["facts"]["compiled"]
+        assert launch["grid"] == other["kernels"][0]["grid"]
+        assert launch["block"] == other["kernels"][0]["block"]
+        row = (
+            "x".join(map(str, one["shape"].values())),
+            kernel["name"],
+            f"{launch['grid'][0]} x {launch['block'][0]}",
+            f"{launch['cluster'][0]}",
+            f"{kernel['registers']} / {beside['registers']}",
+            f"{kernel['shared_bytes']} / {beside['shared_bytes']}",
+        )
+        assert f"| {' | '.join(row)} |" in text
 
 
 def test_spreads_of_processes() -> None:
