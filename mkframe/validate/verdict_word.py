@@ -67,7 +67,7 @@ def too_narrow(subject: Subject, low: Any, high: Any, time_ms: float | None, err
     told = whole(table(subject.document, "mkframe", "timing").get("processes")) or 1
     if not low or not high or not step_ms or not time_ms or told < 2:
         return None
-    least = 2 * errors * step_ms / time_ms / math.sqrt(12 * max(len(workers(subject)), told))
+    least = 2 * errors * step_ms / time_ms / math.sqrt(12) / math.sqrt(max(len(workers(subject)), told))  # the count may be any integer
     if math.log(high) - math.log(low) >= least * 0.9:
         return None
     return f"an interval from {shown(low)} to {shown(high)}, narrower than readings of a clock with steps of {step_ms * 1e3:.3g} us can be"

@@ -28,7 +28,7 @@ class CpuSchedule(Engine):
     """Base of the CPU engines."""
 
     workload = "residual_mlp"
-    devices = ("cpu",)
+    devices: tuple[str, ...] = ("cpu",)
     precisions = ("fp16", "bf16", "fp32")
     limits = "CPU only so far: no CUDA kernel yet; no tf32 (a CPU has no TF32 product)"
     Options = TileOptions

@@ -75,6 +75,20 @@ def test_a_finding_names_a_rule_that_exists() -> None:
     assert "l2" in {finding.rule for finding in check(json.dumps(card).encode()).findings}
 
 
+@pytest.mark.parametrize("count", [10**305, 10**308, 2**1000])
+def test_a_count_may_be_as_large_as_a_number_can_be(count: int) -> None:
+    """Twelve times a number of processes was too large for a float."""
+    met = 0
+    for seed in SEEDS.values():
+        timing = seed.get("mkframe", {}).get("timing", {})
+        for key in [key for key, value in timing.items() if type(value) is int]:
+            document = copy.deepcopy(seed)
+            document["mkframe"]["timing"] |= {"timer_step_ms": 3.2e-05, key: count}
+            check(json.dumps(document).encode())
+            met += 1
+    assert met
+
+
 @pytest.mark.parametrize(
     ("pointer", "there"), [("", True), ("/a~1b/1", True), ("/a~1b/2", False), ("/a~1b/01", False), ("/a", False), ("/c", False)]
 )
