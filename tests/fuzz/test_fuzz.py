@@ -75,7 +75,7 @@ def test_a_finding_names_a_rule_that_exists() -> None:
     assert "l2" in {finding.rule for finding in check(json.dumps(card).encode()).findings}
 
 
-@pytest.mark.parametrize("count", [10**305, 10**308, 2**1000])
+@pytest.mark.parametrize("count", [10**305, 10**308, 2**1000], ids=["1e305", "1e308", "2^1000"])
 def test_a_count_may_be_as_large_as_a_number_can_be(count: int) -> None:
     """Twelve times a number of processes was too large for a float."""
     met = 0
