@@ -21,6 +21,8 @@ commands:
   plan [OVERRIDE...]        what a run would do; with --estimate, how long it would take
   conformance OVERRIDE...   asks an engine of yours everything that it must satisfy
   device probe              floors and bandwidths of this device, as a card
+  compile [OVERRIDE...]     registers, spills and instructions of kernels, without a GPU
+  cache [clear]             compiled kernels on disk
   doctor                    what this machine can and cannot measure
 
 flags (anywhere on the line):

