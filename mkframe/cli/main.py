@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "mkframe.cli.doctor_command",
     "compare": "mkframe.cli.compare_command",
     "compile": "mkframe.cli.compile_command",
+    "sanitize": "mkframe.cli.sanitize_command",
     "cache": "mkframe.cli.cache_command",
 }
 _RUN = "mkframe.cli.run_command"

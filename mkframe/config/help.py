@@ -20,6 +20,9 @@ commands:
   engines                   what there is, and what cannot run here and why
   plan [OVERRIDE...]        what a run would do; with --estimate, how long it would take
   conformance OVERRIDE...   asks an engine of yours everything that it must satisfy
+  compile [OVERRIDE...]     kernels compiled without a GPU: registers, spills, instructions
+  cache [clear]             compiled kernels on disk
+  sanitize [OVERRIDE...]    CUDA engines under compute-sanitizer
   device probe              floors and bandwidths of this device, as a card
   compile [OVERRIDE...]     registers, spills and instructions of kernels, without a GPU
   cache [clear]             compiled kernels on disk

@@ -31,7 +31,7 @@ LAYERS = {
     1: ("validate", "plugin", "kernels"),
     2: ("config", "plan"),
     3: ("timing", "graph", "check", "energy", "probe"),
-    4: ("run", "report", "doctor", "compare", "conformance", "explain"),
+    4: ("run", "report", "doctor", "compare", "conformance", "explain", "sanitize"),
     5: ("cli", "__main__"),
 }
 LAYER_OF = {unit: layer for layer, units in LAYERS.items() for unit in units}
@@ -49,6 +49,7 @@ WORKER_SIDE = (
     "mkframe.conformance.bench",
     "mkframe.conformance.cells",
     "mkframe.conformance.traces",
+    "mkframe.sanitize.child",
 )
 # Heavy or fragile packages, and the units that may import them.
 ALLOWED = {
