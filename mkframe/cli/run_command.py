@@ -25,6 +25,7 @@ from mkframe.plan.host import measure_host
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry
 from mkframe.probe.cards import identity, load_card
+from mkframe.report.build import NO_SANITIZER
 from mkframe.report.table import table_of
 from mkframe.report.write import Written, write_report
 from mkframe.run.coordinator import new_ledger, run_plan
@@ -34,8 +35,10 @@ from mkframe.run.journal import Journal
 from mkframe.run.ledger import Ledger
 from mkframe.run.resume import head_of, resume
 from mkframe.run.signals import Signals
+from mkframe.sanitize.statement import SanitizerRun, read_run
 
 INDEX = "index.json"
+_SANITIZERS = "sanitizers="
 _SHOWN_REASONS = 3
 
 
@@ -50,9 +53,10 @@ def main(argv: Sequence[str]) -> int:
     """`--quiet` prints nothing but errors; `--json` prints one JSON document per job on standard output instead of the table."""
     quiet, as_json = "--quiet" in argv, "--json" in argv
     words = [word for word in argv if word not in ("--quiet", "--json")]
-    plugin_paths, rest = split_plugin_paths(words, os.environ)
+    plugin_paths, overrides = split_plugin_paths(words, os.environ)
     registry = load_registry(plugin_paths)
-    command = _RunCommand(registry, quiet=quiet or as_json, as_json=as_json)
+    rest, sanitizer_run = _sanitizer_run(overrides)
+    command = _RunCommand(registry, quiet=quiet or as_json, as_json=as_json, sanitizer_run=sanitizer_run)
     folder = _folder_to_resume(rest)
     if folder is not None:
         return command.resume(folder, plugin_paths)
@@ -77,16 +81,29 @@ def _folder_to_resume(words: Sequence[str]) -> Path | None:
     return Path(named[0]).expanduser().absolute()
 
 
+def _sanitizer_run(words: Sequence[str]) -> tuple[list[str], SanitizerRun | None]:
+    """The words without `sanitizers=FILE`, and what that file holds. Raises UsageError, UnreadableError."""
+    named = [word.removeprefix(_SANITIZERS) for word in words if word.startswith(_SANITIZERS)]
+    rest = [word for word in words if not word.startswith(_SANITIZERS)]
+    if len(named) > 1 or "" in named:
+        raise UsageError("sanitizers=FILE takes one result file of mkframe sanitize")
+    return rest, read_run(Path(named[0]).expanduser()) if named else None
+
+
 class _RunCommand:
-    def __init__(self, registry: Registry, *, quiet: bool, as_json: bool) -> None:
+    def __init__(self, registry: Registry, *, quiet: bool, as_json: bool, sanitizer_run: SanitizerRun | None = None) -> None:
         self._registry = registry
         self._quiet = quiet
         self._as_json = as_json
+        self._sanitizer_run = sanitizer_run
         self._told: set[str] = set()
 
     def prepare(self, config: Config) -> _Job:
         resolved = device_for(config, self._registry)
-        return _Job(plan=build_plan(config, self._registry, resolved.device), targets=config.targets.groups, note=resolved.note)
+        plan = build_plan(config, self._registry, resolved.device)
+        if self._sanitizer_run is not None:
+            self._sanitizer_run.check_plan(plan)
+        return _Job(plan=plan, targets=config.targets.groups, note=resolved.note)
 
     def tell(self, note: str | None) -> None:
         """Says something about the run, once."""
@@ -102,6 +119,8 @@ class _RunCommand:
             if not any(case.runnable for case in plan.cases):
                 raise _nothing_to_report((cell.engine.id, cell.unsupported) for _, cell in plan.cells())
             ledger = new_ledger(plan)
+            if self._sanitizer_run is not None:
+                self._sanitizer_run.check_sources(ledger.sources, all_of_them=False)  # what is not yet imported is checked at the end
             with Signals() as signals:  # from here on the end of this job is that of a whole sweep
                 journal = Journal(folder)
                 journal.begin(asdict(head_of(ledger)))
@@ -116,6 +135,8 @@ class _RunCommand:
     def resume(self, folder: Path, plugin_paths: Sequence[str]) -> int:
         """Goes on with the run in `folder`, and writes its report."""
         resumed = resume(folder, self._registry, plugin_paths)
+        if self._sanitizer_run is not None:
+            self._sanitizer_run.check_plan(resumed.ledger.plan)
         with Signals() as signals:
             result = self._run(resumed.ledger, resumed.journal, folder, shipped_targets(), signals)
         if result.error is not None:
@@ -140,7 +161,7 @@ class _RunCommand:
                 raise RunError(f"the run ended before anything was measured{_why(ledger)}")
             journal.check_there()
             try:
-                written = write_report(folder, ledger, load_card(*identity(ledger.plan.device)))
+                written = write_report(folder, ledger, load_card(*identity(ledger.plan.device)), self._sanitizers(ledger))
             except UnreadableError as error:
                 raise UnreadableError(
                     f"{error}; what was measured is in the journal: resume={_relative(folder)} writes the report"
@@ -158,6 +179,17 @@ class _RunCommand:
             silence_stdout()
             print(f"mkframe: cannot write to standard output: {error.strerror}; the report is {_relative(written.path)}", file=sys.stderr)
         return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=signals.heard)
+
+    def _sanitizers(self, ledger: Ledger) -> str:
+        """What the report says of sanitizers. Measurements are not lost over a file that turns out to be of other sources: it is told."""
+        if self._sanitizer_run is None:
+            return NO_SANITIZER
+        try:
+            self._sanitizer_run.check_sources(ledger.sources, all_of_them=True)
+        except UsageError as error:
+            print(f"mkframe: {error}; the report says: {NO_SANITIZER}", file=sys.stderr)
+            return NO_SANITIZER
+        return self._sanitizer_run.sentence(ledger.plan)
 
     def _progress(self, plan: RunPlan) -> Progress:
         """With an estimate of the time only where somebody can see it."""

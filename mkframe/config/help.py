@@ -32,6 +32,7 @@ flags (anywhere on the line):
   -m, --multirun            sweep: values with commas make one job each
   --quiet                   print nothing but errors
   --json                    print one JSON document per job instead of the table
+  sanitizers=FILE           a result of sanitize for the report to repeat
   --cfg job|hydra|all       print the composed configuration instead of running
   --info all|defaults|...   what Hydra knows of it
   --config-dir DIR          a folder with more choices, laid out as conf/

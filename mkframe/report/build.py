@@ -35,9 +35,14 @@ CHANGED_INPUT = ("input negated", "input fresh")
 """The checks that make `replay_changed_input` true."""
 
 
-def build_report(ledger: Ledger, samples: SamplesRecord, measured: MeasuredCard | None) -> ComparisonReport | None:
+NO_SANITIZER = "not run"
+
+
+def build_report(
+    ledger: Ledger, samples: SamplesRecord, measured: MeasuredCard | None, sanitizers: str = NO_SANITIZER
+) -> ComparisonReport | None:
     """The report of everything that finished, or None where no cell is left to report (all unsupported). `measured` is the device's
-    measured card, None where it was never probed."""
+    measured card, None where it was never probed; `sanitizers` what a sanitizer run said of these engines."""
     sets = _sets(ledger)
     if not sets:
         return None
@@ -55,7 +60,7 @@ def build_report(ledger: Ledger, samples: SamplesRecord, measured: MeasuredCard 
         source_commit=ledger.source.commit,
         sets=sets,
         limitations=sentences.limitations(block),
-        sanitizers="not run",
+        sanitizers=sanitizers,
         source_replay_checks=sentences.replay_checks(block),
         mkframe=block,
     )

@@ -7,7 +7,7 @@ from mkframe import canonical
 from mkframe.errors import RunError
 from mkframe.model.device_card import MeasuredCard
 from mkframe.model.report import ComparisonReport
-from mkframe.report.build import build_report
+from mkframe.report.build import NO_SANITIZER, build_report
 from mkframe.report.samples import pack
 from mkframe.run.ledger import Ledger
 from mkframe.validate import check_schema
@@ -23,13 +23,14 @@ class Written:
     report: ComparisonReport
 
 
-def write_report(folder: Path, ledger: Ledger, measured: MeasuredCard | None) -> Written | None:
-    """Writes samples and report into `folder`; None where no cell is left to report. `measured` is the device's measured card.
+def write_report(folder: Path, ledger: Ledger, measured: MeasuredCard | None, sanitizers: str = NO_SANITIZER) -> Written | None:
+    """Writes samples and report into `folder`; None where no cell is left to report. `measured` is the device's measured card,
+    `sanitizers` what the report says of sanitizers.
 
     Raises RunError where our own report breaks its schema, UnreadableError where the folder cannot be written.
     """
     samples, data = pack(ledger)
-    report = build_report(ledger, samples, measured)
+    report = build_report(ledger, samples, measured, sanitizers)
     if report is None:
         return None
     canonical.write_atomically(folder / samples.file, data)  # first: whatever is wrong with the report, the samples are kept
