@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -109,7 +108,3 @@ def _given(data: CaseData, device: torch.device) -> Tensors:
 def _settle() -> None:
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

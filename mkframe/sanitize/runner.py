@@ -101,13 +101,13 @@ class Runner:
             device_kind=plan.device.kind,
             engine=cell.engine.engine,
             graph=cell.engine.graph,
-            options=cell.engine.options,
+            options=dict(cell.engine.options),
             case=asdict(case.case),
             seed=case.seed,
             answer="",
             path=tuple(sys.path),
             plugin_paths=plan.plugin_paths,
-            unsafe_plugins=plan.unsafe_plugins,
+            unsafe_plugins=dict(plan.unsafe_plugins),
         )
 
     def _made(self, case: CasePlan, cell: CellPlan, tool: str, judgement: "_Judgement", ended: Ended | None, exact: bool) -> Check:
@@ -119,7 +119,7 @@ class Runner:
             seed=case.seed,
             engine=cell.engine.id,
             implementation=cell.engine.implementation,
-            options=cell.engine.options,
+            options=dict(cell.engine.options),
             tool=tool,
             outcome=outcome,
             errors=None if findings is None else findings.errors,
