@@ -73,6 +73,7 @@ class _Work:
             self.doing = _CAPTURING if job.graph else "binding"
             bound = bind_cell(engine, options_of(engine, job.options), data, shared, stream, job.graph)
             self._called(bound, data, BASE, PATTERNS[0])
+            self.doing = "getting ready"
             if bound.launches.on_ready is not None:
                 bound.launches.on_ready()
             load(bound.tensors, data, FRESH)

@@ -309,6 +309,16 @@ def test_the_program_says_why_it_did_not_finish(tmp_path: Path, root: Path, engi
     assert judged(ended, "memcheck", 300.0)[0] is Outcome.UNCHECKED
 
 
+@pytest.mark.parametrize(("engine", "calls", "variant"), [("zeros", 0, "base"), ("stale", 1, "fresh")])
+def test_wrong_outputs_were_not_checked(tmp_path: Path, root: Path, engine: str, calls: int, variant: str) -> None:
+    ended = program(tmp_path, root, engine=engine, plugin_paths=(str(root / "tests/cheats/cheating"),))
+    assert ended.answer is not None, ended.complaint
+    assert (ended.code, ended.answer.calls) == (3, calls)
+    assert ended.answer.reason is not None
+    assert ended.answer.reason.startswith(f"while comparing output {variant}: ")
+    assert judged(ended, "memcheck", 300.0)[0] is Outcome.UNCHECKED
+
+
 @pytest.mark.parametrize("engine", ["leave-at-once-at-bind", "crash-at-bind"])
 def test_a_program_that_dies_was_not_checked(tmp_path: Path, root: Path, engine: str) -> None:
     ended = program(tmp_path, root, engine=engine, plugin_paths=(str(root / "tests/cheats/faulty"),))
