@@ -15,6 +15,7 @@ from mkframe.run.journal import Journal
 from mkframe.run.journal_codec import Entry
 from mkframe.run.ledger import Ledger
 from mkframe.run.observer import Observer
+from mkframe.run.schedule import blocks_of_round
 from mkframe.run.signals import Interrupted, Signals
 from mkframe.run.sources import imported_sources
 from mkframe.run.stopped import Changed, Stopped, UnwritableJournal, check_conditions, check_sources
@@ -58,12 +59,6 @@ def run_plan(ledger: Ledger, journal: Journal, observer: Observer, signals: Sign
     finally:
         coordinator.end_worker()
         observer.finished()
-
-
-def rotated(engines: list[str], round_index: int) -> list[str]:
-    """The order of a round: one position further in each, so that no engine always follows the same one."""
-    shift = round_index % len(engines) if engines else 0
-    return engines[shift:] + engines[:shift]
 
 
 def check_card(plan: RunPlan, hello: m.Hello) -> None:
@@ -150,9 +145,9 @@ class _Coordinator:
         try:
             self._open(worker, case, process)
             for round_index in self._plan.timing.rounds_of(process):
-                wanted = [s.plan.engine.id for s in self._ledger.alive(case) if round_index not in s.blocks]
-                if wanted:
-                    self._round(worker, case, process, round_index, rotated(wanted, round_index))
+                engines = blocks_of_round(self._ledger, case, round_index)
+                if engines:
+                    self._round(worker, case, process, round_index, engines)
             worker.send(m.CloseCase())
             self._pump(worker, case, process, m.CaseClosed)
         except (WorkerDied, WorkerSilent) as fault:

@@ -3,9 +3,12 @@
 from mkframe.model.outcome import Outcome
 from mkframe.model.plan import CasePlan
 from mkframe.run import messages as m
+from mkframe.run.attempt import Attempt
 from mkframe.run.journal_codec import Entry
 from mkframe.run.journal_values import Misfit
 from mkframe.run.ledger import CellState, Ledger
+from mkframe.run.schedule import next_case, next_process
+from mkframe.run.stopped import Changed, check_conditions
 from mkframe.validate.finding import shown
 
 _COMPUTED = (Outcome.PASSED, Outcome.INCOMPLETE, Outcome.UNSTABLE)
@@ -22,17 +25,24 @@ class Replay:
         self._process = 0
         self._rounds: set[tuple[tuple[str, int], int, int]] = set()
         self._ready: set[tuple[str, int, str]] = set()
+        self._attempt: Attempt | None = None
 
     def take(self, entry: Entry) -> None:
         """Applies the entry. Raises Misfit, and leaves the ledger as it was, where it does not fit the plan or what came before it."""
         if isinstance(entry.event, m.Hello):
-            self._check_hello(entry)
-        else:
-            self._check_worker(entry)
-            self._check_event(self._case(entry), entry)
+            self._check_hello(entry, entry.event)
+            self._ledger.apply(entry)
+            return
+        self._check_worker(entry)
+        case = self._case(entry)
+        self._check_event(case, entry)
+        attempt = self._attempt_at(case)
+        attempt.check(entry.event)
+        self._attempt = attempt
         self._ledger.apply(entry)
+        attempt.follow(entry.event)
 
-    def _check_hello(self, entry: Entry) -> None:
+    def _check_hello(self, entry: Entry, event: m.Hello) -> None:
         serial = len(self._ledger.hellos)
         if entry.set is not None or entry.case is not None:
             raise Misfit("a Hello belongs to no case")
@@ -40,8 +50,36 @@ class Replay:
             raise Misfit(f"worker must be {serial}, the next one, not {shown(entry.worker)}")
         if entry.process >= self._plan.timing.processes:
             raise Misfit(f"process must be below {self._plan.timing.processes}, not {shown(entry.process)}")
+        self._check_due(entry.process)
+        if serial > 0:
+            try:
+                check_conditions(self._ledger.hello, event)
+            except Changed as error:
+                raise Misfit(error.stopped.reason) from error
         self._process = entry.process
         self._ready.clear()
+        self._attempt = None
+
+    def _check_due(self, process: int) -> None:
+        """A coordinator goes on with the process that it was at, one that resumes a run begins with the first: whichever has work left."""
+        due = sorted({found for first in (0, self._process) if (found := next_process(self._ledger, first)) is not None})
+        if not due:
+            raise Misfit("nothing was left to be measured by another worker")
+        if process not in due:
+            raise Misfit(f"process must be {' or '.join(map(str, due))}, which has work left, not {process}")
+
+    def _attempt_at(self, case: CasePlan) -> Attempt:
+        """The one that is going on, or that of the next case where its worker has ended the last."""
+        going = self._attempt
+        if going is not None and going.case is case:
+            return going
+        if going is not None and (left := going.left()) is not None:
+            raise Misfit(f"case {shown(going.case.set)}, {going.case.index} was left before {left}")
+        expected = next_case(self._ledger, self._process)
+        if case is not expected:
+            what = "none" if expected is None else f"{shown(expected.set)}, {expected.index}"
+            raise Misfit(f"the next case of process {self._process} is {what}, not {shown(case.set)}, {case.index}")
+        return Attempt(self._ledger, case, self._process)
 
     def _check_worker(self, entry: Entry) -> None:
         last = len(self._ledger.hellos) - 1
@@ -89,7 +127,7 @@ class Replay:
         if event.outcome in _COMPUTED:
             raise Misfit(f"outcome {event.outcome} is no failure")
         if event.engine is not None:
-            self._cell(case, event.engine)
+            self._alive(case, event.engine)
 
     def _check_twin(self, case: CasePlan, event: m.TwinDone, worker: int) -> None:
         if worker in self._measurable(case, event.engine).twins:

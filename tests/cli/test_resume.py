@@ -287,6 +287,14 @@ EDITS: dict[str, Callable[[list[Any]], list[Any]]] = {
     ],
     "there is no Hello": lambda lines: [line for line in lines if line.get("event") != "Hello"],
     "no cell was ready": lambda lines: [line for line in lines if line.get("event") != "CellReady"],
+    "checks are cut": lambda lines: edited(lines, "CellReady", lambda line: line.update(checks=line["checks"][:2])),
+    "last checks are cut": lambda lines: edited(lines, "CellClosed", lambda line: line.update(checks=line["checks"][:2])),
+    "an error shrinks": lambda lines: edited(lines, "CellReady", lambda line: line["check"].update(max_abs_error=0.5)),
+    "no case was ready": lambda lines: [line for line in lines if line.get("event") != "CaseReady"],
+    "no cell was closed": lambda lines: [line for line in lines if line.get("event") != "CellClosed"],
+    "two rounds change places": lambda lines: [
+        {**line, "round": 1 - line["round"]} if line.get("round") in (0, 1) else line for line in lines
+    ],
     "the device is of no kind": lambda lines: edited(lines, "", lambda line: line["device"].update(kind="tpu")),
     "the configuration is another one": lambda lines: edited(lines, "", lambda line: line["config"]["timing"].update(rounds=5)),
     "the commit is none": lambda lines: edited(lines, "", put(source_commit="main")),

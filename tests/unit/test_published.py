@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mkframe.canonical import digest, sha256
+from mkframe.model.checks import all_checks
 from mkframe.stats import summarize
 from mkframe.validate import validate
 
@@ -47,6 +48,16 @@ def test_summaries_follow_from_the_samples(path: Path) -> None:
                         assert result[f"{clock}_summary"] == {key: getattr(summary, key) for key in summary.__slots__}
                         checked += 1
     assert checked
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.parent.name)
+def test_cells_went_through_the_checks_that_a_journal_must_tell_of(path: Path) -> None:
+    document = json.loads(path.read_text())
+    timing = document["mkframe"]["config"]["timing"]
+    chained = timing["protocol"] == "unrolled" or (timing["protocol"], timing.get("method")) == ("cold", "rotate")
+    for cell in document["mkframe"]["cells"]:
+        if cell["outcome"] == "passed":
+            assert tuple(cell["checks"]) == all_checks("cuda", chained=chained)
 
 
 @pytest.mark.parametrize("path", CARDS, ids=lambda path: path.parent.name)
