@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,27 @@ def source() -> Source:
     Raises UsageError when a variable that counts holds something else.
     """
     return _checkout(_HERE) or _variables() or _wheel() or Source(commit=None, dirty=None)
+
+
+def commit_fault(recorded: Source, files: Iterable[str]) -> str | None:
+    """Why this code cannot be the one that says `recorded` of itself: one clause, or None. `files` are modules of this package that took
+    part, as mkframe/NAME.py. A later commit that leaves them alone is no fault, and nor is a commit that nobody knew.
+
+    Raises UsageError as `source` does.
+    """
+    if recorded.commit is None:
+        return None
+    if _checkout(_HERE) is None:
+        now = source().commit
+        return None if now == recorded.commit else f"source_commit is {recorded.commit}, and that of this code is {now or 'unknown'}"
+    root = _HERE.parents[1]
+    if _git(root, "cat-file", "-e", f"{recorded.commit}^{{commit}}") is None:
+        return f"source_commit is {recorded.commit}, which this checkout does not have"
+    if recorded.dirty is False:
+        changed = _git(root, "diff", "--name-only", recorded.commit, "--", *(f":(literal){file}" for file in files)) or ""
+        if changed:
+            return f"source_commit is {recorded.commit} without changes, and {changed.splitlines()[0]} is another file there"
+    return None
 
 
 def _checkout(module: Path) -> Source | None:

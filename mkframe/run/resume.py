@@ -17,10 +17,11 @@ from mkframe.plugin.registry import Registry
 from mkframe.run.journal import FIRST_ENTRY, NAME, Journal
 from mkframe.run.journal_values import Misfit, check_digests, record_as
 from mkframe.run.ledger import Ledger
+from mkframe.run.messages import CaseReady
 from mkframe.run.replay import Replay
-from mkframe.run.sources import imported_sources
-from mkframe.run.stopped import check_sources
-from mkframe.stamp import COMMIT, Source
+from mkframe.run.sources import sources_now
+from mkframe.run.stopped import Changed, check_sources
+from mkframe.stamp import COMMIT, Source, commit_fault
 from mkframe.validate.finding import shown
 
 _HAS_UUID = {"cpu": False, "cuda": True}
@@ -83,7 +84,9 @@ def resume(folder: Path, registry: Registry, plugin_paths: Sequence[str]) -> Res
     journal = Journal(folder)
     try:
         recorded = journal.read()
-        ledger = _rebuilt(_head(recorded.head, journal.line(1)), registry, plugin_paths)
+        head = _head(recorded.head, journal.line(1))
+        ledger = _rebuilt(head, registry, plugin_paths, journal.line(1))
+        modules = tuple(_plugin_modules(ledger.plan, registry))
         replay = Replay(ledger)
         for number, entry in enumerate(recorded.entries, start=FIRST_ENTRY):
             try:
@@ -92,7 +95,9 @@ def resume(folder: Path, registry: Registry, plugin_paths: Sequence[str]) -> Res
                 raise UnreadableError(
                     f"{journal.line(number)} does not fit what stands before it ({error}); start the run again"
                 ) from error
-        check_sources(ledger.sources, imported_sources(_plugin_modules(ledger.plan, registry)))
+            if isinstance(entry.event, CaseReady):
+                _check_files(entry.event.sources, modules, journal.line(number))
+        _check_commit(head, journal.line(1))
     except MkframeError:
         journal.close()
         raise
@@ -114,8 +119,24 @@ def _head(document: Mapping[str, Any], where: str) -> Head:
     return head
 
 
-def _rebuilt(head: Head, registry: Registry, plugin_paths: Sequence[str]) -> Ledger:
-    check_sources(head.source_sha256, imported_sources(()))
+def _check_files(recorded: Mapping[str, str], plugin_modules: Sequence[str], where: str) -> None:
+    """Raises UsageError, naming `where`, for a file that is not what it was."""
+    try:
+        check_sources(recorded, sources_now(recorded, plugin_modules))
+    except Changed as error:
+        raise UsageError(f"{where}: {error}") from error
+
+
+def _check_commit(head: Head, where: str) -> None:
+    """Raises UsageError, naming `where`, for a commit that is not that of this code."""
+    ours = tuple(file for file in head.source_sha256 if file.startswith("mkframe/"))
+    fault = commit_fault(Source(commit=head.source_commit, dirty=head.source_dirty), ours)
+    if fault is not None:
+        raise UsageError(f"{where}: {fault}; go back to the code of that run, or start the run again")
+
+
+def _rebuilt(head: Head, registry: Registry, plugin_paths: Sequence[str], where: str) -> Ledger:
+    _check_files(head.source_sha256, (), where)
     config = replace(from_public(head.config), plugin_path=tuple(plugin_paths))
     plan = build_plan(config, registry, _device(head.device, config.device))
     if canonical.digest(dict(plan.config)) != head.config_sha256:

@@ -18,13 +18,26 @@ def imported_sources(plugin_modules: Iterable[str]) -> dict[str, str]:
 
     Raises UnreadableError for a file that has gone since.
     """
-    packages = {*_HARNESS, *(module.partition(".")[0] for module in plugin_modules)}
-    found = {}
-    for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name.partition(".")[0] in packages and file and Path(file).suffix == ".py":
-            found[_label(name, Path(file))] = _digest(file)
-    return found
+    return {label: _digest(str(file)) for label, file in _imported(plugin_modules).items()}
+
+
+def sources_now(files: Iterable[str], plugin_modules: Iterable[str]) -> dict[str, str]:
+    """File -> SHA-256 as it stands now, for those of `files` (named as `imported_sources` names them) that exist in the packages of
+    modules imported by now, whether they are imported themselves or not: only workers import some of them.
+
+    Raises UnreadableError for one that cannot be read.
+    """
+    found = _imported(plugin_modules)
+    folders = {label.partition("/")[0]: file.parents[label.count("/") - 1] for label, file in found.items() if "/" in label}
+    now = {}
+    for label in files:
+        package, _, rest = label.partition("/")
+        file = found.get(label)
+        if file is None and package in folders and rest.endswith(".py") and ".." not in rest.split("/"):
+            file = folders[package] / rest
+        if file is not None and file.is_file():
+            now[label] = _digest(str(file))
+    return now
 
 
 def file_sources(files: Iterable[str]) -> dict[str, str]:
@@ -35,6 +48,16 @@ def file_sources(files: Iterable[str]) -> dict[str, str]:
 def merge(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     """The union, sorted by file."""
     return dict(sorted({**one, **other}.items()))
+
+
+def _imported(plugin_modules: Iterable[str]) -> dict[str, Path]:
+    packages = {*_HARNESS, *(module.partition(".")[0] for module in plugin_modules)}
+    found = {}
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name.partition(".")[0] in packages and file and Path(file).suffix == ".py":
+            found[_label(name, Path(file))] = Path(file)
+    return found
 
 
 def _label(module: str, file: Path) -> str:

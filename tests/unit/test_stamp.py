@@ -181,3 +181,45 @@ def test_the_checkout_comes_before_the_variables(checkout: tuple[Path, Path, str
 
 def test_nobody_knows(nowhere: None) -> None:
     assert (stamp.source_commit(), stamp.source_dirty()) == (None, None)
+
+
+MODULE = ("mkframe/stamp.py",)
+
+
+def second_commit(root: Path, name: str) -> str:
+    (root / name).write_text("# another\n")
+    return commit(root)
+
+
+def test_a_later_commit_that_leaves_the_code_alone_is_no_fault(checkout: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    root, module, head = checkout
+    monkeypatch.setattr(stamp, "_HERE", module)
+    second_commit(root, "README.md")
+    assert stamp.commit_fault(stamp.Source(commit=head, dirty=False), MODULE) is None
+
+
+@pytest.mark.parametrize("dirty", [False, True])
+def test_a_commit_with_other_code_is_a_fault_where_nothing_was_changed(
+    checkout: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch, dirty: bool
+) -> None:
+    root, module, head = checkout
+    monkeypatch.setattr(stamp, "_HERE", module)
+    other = second_commit(root, "mkframe/stamp.py")
+    assert stamp.commit_fault(stamp.Source(commit=other, dirty=dirty), MODULE) is None
+    fault = stamp.commit_fault(stamp.Source(commit=head, dirty=dirty), MODULE)
+    assert fault == (None if dirty else f"source_commit is {head} without changes, and mkframe/stamp.py is another file there")
+
+
+def test_a_commit_that_is_in_no_checkout_is_a_fault(checkout: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stamp, "_HERE", checkout[1])
+    fault = stamp.commit_fault(stamp.Source(commit=COMMIT, dirty=True), MODULE)
+    assert fault == f"source_commit is {COMMIT}, which this checkout does not have"
+
+
+def test_outside_of_a_checkout_the_commit_must_be_the_one_that_is_known(nowhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = stamp.Source(commit=COMMIT, dirty=False)
+    assert stamp.commit_fault(stamp.Source(commit=None, dirty=None), MODULE) is None
+    assert stamp.commit_fault(recorded, MODULE) == f"source_commit is {COMMIT}, and that of this code is unknown"
+    monkeypatch.setenv(stamp.COMMIT_VARIABLE, COMMIT)
+    assert stamp.commit_fault(recorded, MODULE) is None
+    assert stamp.commit_fault(stamp.Source(commit="f" * 40, dirty=False), MODULE) is not None
