@@ -64,10 +64,7 @@ class Evidence:
         if self.worst is None or (acceptance.violations, acceptance.max_abs_error) > (self.worst.violations, self.worst.max_abs_error):
             self.worst = acceptance
         if not acceptance.passed:
-            raise CheckFailed(
-                f"{name}: {acceptance.violations} of {acceptance.elements} elements are beyond tolerance "
-                f"(largest error {acceptance.max_abs_error:.3g})"
-            )
+            raise CheckFailed(f"{name}: {acceptance.finding}")
 
     def record(self) -> CheckRecord | None:
         if self.worst is None:

@@ -62,7 +62,7 @@ class Bound:
         data = self.cell.data
         found = data.judge(read_back(self.tensors, data.outputs), variant)
         if not found.passed:
-            raise Broken(f"{found.violations} of {found.elements} elements are beyond tolerance (largest error {found.max_abs_error:.3g})")
+            raise Broken(found.finding)
 
     def poison(self, pattern: str = PATTERNS[0]) -> None:
         poison(self.tensors, self.specs, pattern)

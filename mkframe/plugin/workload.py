@@ -30,6 +30,10 @@ class Tolerance:
                 raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
 
 
+LARGEST_ERROR = float(np.finfo(np.float64).max)
+"""Stands for the error of NaN and of infinities: JSON has neither."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Acceptance:
     """Whether an output is right, and how far it is off.
@@ -49,6 +53,13 @@ class Acceptance:
     @property
     def passed(self) -> bool:
         return self.violations == 0
+
+    @property
+    def finding(self) -> str:
+        """How far an output is off, as one clause."""
+        not_finite = self.max_abs_error >= LARGEST_ERROR
+        how = "the output holds NaN or infinities" if not_finite else f"largest error {self.max_abs_error:.3g}"
+        return f"{self.violations} of {self.elements} elements are beyond tolerance ({how})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,10 +144,9 @@ def elementwise(outputs: Arrays, reference: Arrays, tolerance: Tolerance) -> Acc
         total += float(error.sum())
         violations += int(np.count_nonzero(beyond))
         elements += expected.size
-    largest = float(np.finfo(np.float64).max)
     return Acceptance(
-        max_abs_error=min(worst, largest),
-        mean_abs_error=min(total / elements, largest),
+        max_abs_error=min(worst, LARGEST_ERROR),
+        mean_abs_error=min(total / elements, LARGEST_ERROR),
         violations=violations,
         elements=elements,
         rtol=tolerance.rtol,

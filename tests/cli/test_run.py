@@ -377,9 +377,12 @@ def test_a_full_standard_output_is_told(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "mkframe", *CUBLAS]
         done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert "cannot write to standard output: No space left on device" in done.stderr
-    assert only_report(tmp_path)
+    told = [line for line in done.stderr.splitlines() if "standard output" in line]
+    assert len(told) == 1
+    assert "cannot write to standard output: No space left on device; the report is " in told[0]
+    assert only_report(tmp_path)[1]["mkframe"]["incomplete"] is False
 
 
 REPORT = "outputs/published/residual-mlp-baselines-h200-per-call/report.json"

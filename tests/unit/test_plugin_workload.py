@@ -97,6 +97,7 @@ def test_several_outputs_are_judged_together() -> None:
     wrong = {"a": np.array([[0.0, 0.0], [0.5, 0.0]]), "b": np.array([1.0, 3.0, 1.0])}
     found = elementwise(wrong, right, Tolerance(rtol=0.0, atol=0.1))
     assert (found.violations, found.elements, found.max_abs_error) == (2, 7, 2.0)
+    assert found.finding == "2 of 7 elements are beyond tolerance (largest error 2)"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -104,6 +105,7 @@ def test_what_is_not_finite_violates_whatever_the_tolerance(value: float) -> Non
     found = elementwise({"y": np.array([value, 0.0])}, {"y": np.zeros(2)}, Tolerance(rtol=1.0, atol=1e300))
     assert found.violations == 1
     assert found.max_abs_error == np.finfo(np.float64).max
+    assert found.finding == "1 of 2 elements are beyond tolerance (the output holds NaN or infinities)"
 
 
 def test_integers_are_compared_too() -> None:
