@@ -40,8 +40,6 @@ from mkframe.sanitize.statement import SanitizerRun, read_run
 INDEX = "index.json"
 _SANITIZERS = "sanitizers="
 _SHOWN_REASONS = 3
-_UNWRITABLE_OUTPUT = 2
-"""As for every other command: whoever reads the output must not take a part of it for the whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -180,7 +178,7 @@ class _RunCommand:
         except OSError as error:
             silence_stdout()
             print(f"mkframe: cannot write to standard output: {error.strerror}; the report is {_relative(written.path)}", file=sys.stderr)
-            code = _UNWRITABLE_OUTPUT
+            code = 2  # as for every other command: a part of an output must not be taken for the whole
         return JobResult(exit_code=code, report=written.path.name, error=_summary(ledger, folder), interrupted=signals.heard)
 
     def _sanitizers(self, ledger: Ledger) -> str:
