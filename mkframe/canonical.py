@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,30 @@ def digest(document: Any) -> str:
 
 def is_digest(stated: str, document: Any) -> bool:
     """Whether a hash is that of a document or of its equal: to JSON 600.0 and 600 are one number, and other programs write it either way.
-    Tried as it stands, with whole numbers without a point, and with a point where their key ends in a unit that we hold as a float."""
-    return stated == digest(document) or stated in (digest(_rewritten(document, None)), digest(_rewritten(document, None, _FLOATS)))
+    Tried as it stands, with whole numbers without a point, and with a point where their key ends in a unit that we hold as a float. An
+    engine alone knows the types of its options: of a document of up to MOST_CHARACTERS every choice of up to MOST_UNKNOWN of them is tried.
+    """
+    if stated in (digest(document), digest(_rewritten(document, None)), digest(_rewritten(document, None, _FLOATS))):
+        return True
+    unknown = sorted(_options(document))[:MOST_UNKNOWN]
+    if len(json.dumps(document)) > MOST_CHARACTERS:
+        return False
+    chosen = (frozenset(part) for size in range(1, len(unknown) + 1) for part in combinations(unknown, size))
+    return any(stated == digest(_rewritten(document, None, (*_FLOATS, *part))) for part in chosen)
 
 
+MOST_UNKNOWN = 6
+MOST_CHARACTERS = 2**17
 _FLOATS = ("_s", "_us", "_ms", "_flops", "footprint")
 """How keys of configurations end whose numbers are floats: times, rates, and a share of a cache."""
+
+
+def _options(document: Any) -> set[str]:
+    """Keys of engines' options that hold a whole number."""
+    engines = document.get("engine") if isinstance(document, dict) else None
+    groups = [node.get("options") for node in engines.values() if isinstance(node, dict)] if isinstance(engines, dict) else []
+    found = [(str(name), value) for group in groups if isinstance(group, dict) for name, value in group.items()]
+    return {name for name, value in found if type(value) in (int, float) and float(value).is_integer()}
 
 
 def _rewritten(node: Any, key: str | None, floats: tuple[str, ...] = ()) -> Any:

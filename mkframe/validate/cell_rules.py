@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from mkframe.model.checks import all_checks
 from mkframe.validate.block_parts import BlockCell, block_cells, block_of
 from mkframe.validate.comparison_parts import STREAM, above, amount, number, table, whole
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
@@ -25,12 +26,11 @@ def evidence(subject: Subject) -> Iterator[Finding]:
     """A cell that passed went through every check, was compared with a reference, and has a cost; cells of one case share elements,
     tolerances and cost. A warning: a tolerance that forgives nearly everything, an error that only huge references excuse."""
     first: dict[tuple[str, int], BlockCell] = {}
+    kind, chained = table(block_of(subject.document), "device").get("kind", ""), _chained(block_of(subject.document))
     for cell in block_cells(subject):
         record, check = cell.record, table(cell.record, "check")
         if cell.passed:
-            missing = [name for name in _CHECKS if name not in record["checks"]]
-            if missing:
-                yield error("evidence", f"{cell.text} passed without the check {shown(missing[0])}", (*cell.path, "checks"))
+            yield from _checked(cell, kind, chained)
             if not check:
                 yield error("evidence", f"{cell.text} passed without a comparison with the reference", (*cell.path, "check"))
         if cell.supported and record["cost"] is None:
@@ -51,6 +51,23 @@ def evidence(subject: Subject) -> Iterator[Finding]:
             why = f"{shown(check['rounding_rows'])} rows in {shown(check['elements'])} elements"
             yield error("evidence", why, (*cell.path, "check", "rounding_rows"))
         yield from _tolerated(cell, check)
+
+
+def _chained(block: dict[str, Any]) -> bool:
+    """mkframe.model.plan.TimingPlan.chained, of what the block says."""
+    protocol, method = table(block, "timing").get("protocol"), table(block, "config", "timing").get("method")
+    return protocol == "unrolled" or (protocol == "cold" and method == "rotate")
+
+
+def _checked(cell: BlockCell, kind: str, chained: bool) -> Iterator[Finding]:
+    """Every check that there is for this device and protocol, once and in order; before schema 1.2 those that there were."""
+    stated, place = cell.record["checks"], (*cell.path, "checks")
+    wanted = all_checks(kind, chained=chained) if "rates" in cell.record else _CHECKS
+    missing = [name for name in wanted if name not in stated]
+    if missing:
+        yield error("evidence", f"{cell.text} passed without the check {shown(missing[0])}", place)
+    elif "rates" in cell.record and tuple(stated) != wanted:
+        yield error("evidence", f"the checks of {cell.text} are not those of its device and protocol: {shown(stated)}", place)
 
 
 def _tolerated(cell: BlockCell, check: dict[str, Any]) -> Iterator[Finding]:

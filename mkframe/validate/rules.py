@@ -7,6 +7,7 @@ from typing import Any
 from mkframe.validate.block_rules import BLOCK_RULES
 from mkframe.validate.card_rules import CARD_CHECKS
 from mkframe.validate.cell_rules import CELL_RULES
+from mkframe.validate.chain_rules import CHAIN_RULES
 from mkframe.validate.comparison_rules import COMPARISON_RULES
 from mkframe.validate.config_rules import CONFIG_RULES
 from mkframe.validate.doubt_rules import DOUBT_RULES
@@ -93,6 +94,7 @@ RULES: tuple[Rule, ...] = (
     *BLOCK_RULES,
     *CONFIG_RULES,
     *CELL_RULES,
+    *CHAIN_RULES,
     *ROUND_RULES,
     *FLOOR_RULES,
     *PROSE_RULES,

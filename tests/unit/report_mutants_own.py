@@ -6,11 +6,14 @@ Importing this module adds them to KINDS.
 import copy
 import json
 from hashlib import sha256
+from math import ceil
 from random import Random
 from typing import Any
 
 from report_generator import hexadecimal
 from report_mutants import COMPARISON, ENERGY, Document, Places, cell_of, kind, sets_of, token
+
+from mkframe.model.checks import all_checks
 
 
 def _block(document: Document) -> Document:
@@ -229,7 +232,14 @@ def with_rates(document: Document, *, cold: bool, peak_flops: float = 1e15, read
     block = document["mkframe"]
     if cold:
         document["timing"] = block["timing"]["protocol"] = block["timing"]["cache_state"] = "cold"
-        block["config"]["timing"] = {**block["config"]["timing"], "protocol": "cold", "method": "rotate"}
+        block["config"]["timing"] = {
+            **block["config"]["timing"],
+            "protocol": "cold",
+            "method": "rotate",
+            "k1": 20,
+            "slope_us": 200.0,
+            "footprint": 1.0,
+        }
         document["limitations"] = [text.replace("protocol per_call:", "protocol cold:") for text in document["limitations"]]
     block["config"]["device"]["card"] = None  # these peaks are of no card
     rehash(block)
@@ -249,7 +259,42 @@ def with_rates(document: Document, *, cold: bool, peak_flops: float = 1e15, read
         moved, computed = cell["cost"]["bytes"] / seconds, cell["cost"]["flops"] / seconds
         cell["rates"] = {"bytes_per_s": moved, "flops_per_s": computed, "compute_share": computed / peak_flops}
         cell["rates"] |= {"memory_share": moved / 1e15 if cold else None, "read_share": moved / read_peak if cold else None}
+        if cold:
+            cell["checks"] = list(all_checks("cuda", chained=True))
+            sets = max(2, ceil(block["device"]["l2_bytes"] / cell["cost"]["bytes"]))
+            cell["facts"] = {**cell["facts"], "k1": 20, "k2": 20 + ceil(2e-4 / seconds), "sets": sets, "edges": "full"}
     return document
+
+
+def _cold(block: Document) -> bool:
+    return bool(block["timing"]["protocol"] == "cold")
+
+
+@_own
+def _one_set_that_is_cold(_: Document, block: Document, random: Random) -> Places | None:
+    if not _cold(block):
+        return None
+    index = random.randrange(len(block["cells"]))
+    block["cells"][index]["facts"]["sets"] = 1
+    return (f"/mkframe/cells/{index}/facts/sets",)
+
+
+@_own
+def _a_slope_of_one_chain(_: Document, block: Document, random: Random) -> Places | None:
+    if not _cold(block):
+        return None
+    index = random.randrange(len(block["cells"]))
+    block["cells"][index]["facts"]["k2"] = block["cells"][index]["facts"]["k1"]
+    return (f"/mkframe/cells/{index}/facts/k2",)
+
+
+@_own
+def _an_anti_cheat_check_left_out(_: Document, block: Document, random: Random) -> Places | None:
+    index = random.randrange(len(block["cells"]))
+    if "fresh input" not in block["cells"][index]["checks"]:
+        return None
+    block["cells"][index]["checks"].remove("fresh input")
+    return (f"/mkframe/cells/{index}/checks",)
 
 
 @_own

@@ -19,6 +19,7 @@ from test_plan_build import TIMING, config
 from mkframe import canonical
 from mkframe.config.nodes import ColdMethod, DeviceConfig, DeviceKind, EngineConfig, Protocol
 from mkframe.errors import DeviceError, PluginError
+from mkframe.model.checks import all_checks, checks_before_timing
 from mkframe.model.device import ClockReading, DeviceCard
 from mkframe.model.device_card import MeasuredCard, Operation
 from mkframe.model.outcome import Outcome
@@ -225,7 +226,6 @@ def test_a_workload_that_cannot_say_what_a_call_costs_is_refused_before_the_run(
 BYTES, FLOPS = 2_000_000_000, 2_000_000_000
 US = {"base-graph": 500.0, "board-graph": 410.0}
 CHECK = CheckRecord(max_abs_error=0.0, mean_abs_error=0.0, violations=0, elements=8, rtol=1e-4, atol=1e-4, rounding_rows=0)
-CHECKS = ("poison nan", "poison second", "input negated", "input fresh", "inputs intact", "shifted buffers", "after timing")
 
 
 def planned(timing: Mapping[str, Any], card: DeviceCard | None = CARD, named: bool = True) -> RunPlan:
@@ -260,15 +260,20 @@ def hello(multiprocessors: int = 4) -> m.Hello:
 
 def run_on_paper(plan: RunPlan, microseconds: Mapping[str, float], seen: m.Hello | None = None) -> Ledger:
     """A finished run whose events went through the journal, as those of a resumed run do."""
-    case = plan.cases[0]
+    case, timing = plan.cases[0], plan.timing
+    checks = all_checks("cuda", chained=timing.chained)
+    facts = {"k1": timing.k1, "k2": timing.k1 + 1000, "sets": max(timing.sets, 2), "edges": "full"} if timing.chained else {}
     events: list[tuple[int, m.Event]] = []
     for process in range(2):
         events.append((process, seen or hello()))
         for engine, us in microseconds.items():
-            ready = m.CellReady(engine=engine, check=CHECK, checks=CHECKS, bind_s=0.1, check_s=0.1, capture_s=0.1, nodes=("k",))
+            before = checks_before_timing("cuda")
+            ready = m.CellReady(
+                engine=engine, check=CHECK, checks=before, bind_s=0.1, check_s=0.1, capture_s=0.1, nodes=("k",), facts=facts
+            )
             times = us / 1e3 * (1 + 1e-3 * np.arange(-4, 4))
             block = m.BlockDone(engine=engine, round=process, stream_ms=times, host_ms=times + 0.01, late=0)
-            events += [(process, ready), (process, block), (process, m.CellClosed(engine=engine, check=CHECK, checks=CHECKS))]
+            events += [(process, ready), (process, block), (process, m.CellClosed(engine=engine, check=CHECK, checks=checks))]
         clock = ClockReading(sm_clock_mhz=1980.0)
         events.append((process, m.RoundDone(round=process, before=clock, after=clock)))
     ledger = Ledger(plan, Source(commit="1" * 40, dirty=False), {"mkframe/__init__.py": "0" * 64})
@@ -463,7 +468,7 @@ def test_shares_of_other_peaks_states_and_costs_are_wrong(change: Any) -> None:
     edited["mkframe"]["config_sha256"] = canonical.digest(edited["mkframe"]["config"])
     found = check_document(edited).findings
     assert "rates" in {finding.rule for finding in found}
-    assert {finding.rule for finding in found} <= {"rates", "config", "evidence"}  # what changed is found to be changed, too
+    assert {finding.rule for finding in found} <= {"rates", "config", "evidence", "chains"}  # what changed is found to be changed, too
     assert all(finding.severity is Severity.ERROR for finding in found)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mkframe.canonical import digest, dumps, sha256
+from mkframe.model.checks import all_checks
 from mkframe.model.device import ClockReading
 from mkframe.model.outcome import Outcome, Verdict
 from mkframe.model.peaks import DatasheetPeaks, MeasuredPeaks, PeaksRecord, RatesRecord
@@ -150,7 +151,7 @@ def _report() -> ComparisonReport:
         options={"tile": 3, "names": ["a"]},
         outcome=Outcome.PASSED,
         check=CheckRecord(max_abs_error=1e-7, mean_abs_error=1e-8, violations=0, elements=32, rtol=3e-4, atol=3e-4, rounding_rows=0),
-        checks=("poison nan", "poison second", "input negated", "input fresh", "inputs intact", "shifted buffers", "after timing"),
+        checks=all_checks("cpu", chained=False),
         cost=CostRecord(bytes=1000, flops=2000),
         rates=RatesRecord(bytes_per_s=4e6, flops_per_s=8e6, compute_share=None, memory_share=None, read_share=None),
         bind_s=0.1,

@@ -12,6 +12,7 @@ from comparison_mutants import GRAPH, ours
 from report_mutants_own import with_rates
 
 from mkframe.canonical import digest, is_digest
+from mkframe.model.checks import all_checks
 from mkframe.validate import check_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,6 +178,14 @@ def _honest(random: Random) -> Document:
         block["timing"]["floors"] = [floor | {"name": "empty-call"} for floor in block["timing"]["floors"] if floor["name"] == "empty-pair"]
         for cell in block["cells"]:
             cell["late_samples"] = None
+    chained = protocol == "unrolled"
+    if chained:
+        block["config"]["timing"] |= {"k1": 20, "slope_us": 200.0, "sets": 4}
+    for cell in block["cells"]:
+        if cell["outcome"] == "passed":
+            cell["checks"] = list(all_checks(block["device"]["kind"], chained=chained))
+            if chained:
+                cell["facts"] = {**cell["facts"], "k1": 20, "k2": 60, "sets": 4, "edges": "full"}
     if random.random() < 0.3:
         for key in ("rates", "kernels", "twin"):
             for cell in block["cells"]:
