@@ -76,6 +76,10 @@ def _tolerated(cell: BlockCell, check: dict[str, Any]) -> Iterator[Finding]:
     place = (*cell.path, "check")
     if rtol > _LARGEST_TOLERANCE or atol > _LARGEST_TOLERANCE:
         yield warning("evidence", f"rtol is {shown(rtol)} and atol {shown(atol)}: this passes what is off by a tenth", place)
+    mean, elements = float(check["mean_abs_error"]), float(check["elements"])
+    if above(largest, mean * elements):
+        why = f"max_abs_error is {shown(largest)}, and a mean of {shown(mean)} over {shown(check['elements'])} elements leaves less"
+        yield error("evidence", why, (*place, "max_abs_error"))
     if not check["rounding_rows"] and above(largest, atol):
         reference = (largest - atol) / rtol if rtol > 0 else math.inf
         if reference > _LARGEST_REFERENCE:

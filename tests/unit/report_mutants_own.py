@@ -289,6 +289,16 @@ def _a_slope_of_one_chain(_: Document, block: Document, random: Random) -> Place
 
 
 @_own
+def _an_error_larger_than_all_together(_: Document, block: Document, random: Random) -> Places | None:
+    index = random.randrange(len(block["cells"]))
+    check = block["cells"][index]["check"]
+    if check is None or not check["mean_abs_error"]:
+        return None
+    check["max_abs_error"] = 2 * check["mean_abs_error"] * check["elements"]
+    return (f"/mkframe/cells/{index}/check/max_abs_error",)
+
+
+@_own
 def _an_anti_cheat_check_left_out(_: Document, block: Document, random: Random) -> Places | None:
     index = random.randrange(len(block["cells"]))
     if "fresh input" not in block["cells"][index]["checks"]:
