@@ -11,6 +11,11 @@ from mkframe.model.report import CostRecord
 GRAPH_SUFFIX = "-graph"
 
 
+def is_chained(protocol: object, method: object) -> bool:
+    """Whether a sample of a timing protocol, with that method of making caches cold, is the slope between two chains of calls."""
+    return protocol == "unrolled" or (protocol == "cold" and method == "rotate")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimingPlan:
     """A timing protocol with its numbers. `hold` puts a delay in front of every sample (CUDA only).
@@ -41,7 +46,7 @@ class TimingPlan:
     @property
     def chained(self) -> bool:
         """Whether a sample is the slope between two chains of calls."""
-        return self.protocol == "unrolled" or (self.protocol == "cold" and self.method == "rotate")
+        return is_chained(self.protocol, self.method)
 
     @property
     def evicts(self) -> bool:

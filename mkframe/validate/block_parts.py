@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkframe.model.outcome import Outcome
-from mkframe.model.plan import GRAPH_SUFFIX
+from mkframe.model.plan import GRAPH_SUFFIX, is_chained
 from mkframe.validate.comparison_parts import (
     Case,
     EngineEntry,
@@ -63,6 +63,11 @@ class BlockCell:
 def block_of(document: dict[str, Any]) -> dict[str, Any]:
     """The block; an empty one in a report of others."""
     return table(document, "mkframe")
+
+
+def chained(block: dict[str, Any]) -> bool:
+    """Whether the samples of a report of ours are slopes between chains of calls."""
+    return is_chained(table(block, "timing").get("protocol"), table(block, "config", "timing").get("method"))
 
 
 def known_cases(subject: Subject) -> dict[tuple[str, Shape], Case]:

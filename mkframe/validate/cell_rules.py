@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mkframe.model.checks import all_checks
-from mkframe.validate.block_parts import BlockCell, block_cells, block_of
+from mkframe.validate.block_parts import BlockCell, block_cells, block_of, chained
 from mkframe.validate.comparison_parts import STREAM, above, amount, number, table, whole
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import COMPARISON
@@ -26,11 +26,12 @@ def evidence(subject: Subject) -> Iterator[Finding]:
     """A cell that passed went through every check, was compared with a reference, and has a cost; cells of one case share elements,
     tolerances and cost. A warning: a tolerance that forgives nearly everything, an error that only huge references excuse."""
     first: dict[tuple[str, int], BlockCell] = {}
-    kind, chained = table(block_of(subject.document), "device").get("kind", ""), _chained(block_of(subject.document))
+    block = block_of(subject.document)
+    wanted = all_checks(table(block, "device").get("kind", ""), chained=chained(block))
     for cell in block_cells(subject):
         record, check = cell.record, table(cell.record, "check")
         if cell.passed:
-            yield from _checked(cell, kind, chained)
+            yield from _checked(cell, wanted)
             if not check:
                 yield error("evidence", f"{cell.text} passed without a comparison with the reference", (*cell.path, "check"))
         if cell.supported and record["cost"] is None:
@@ -53,20 +54,13 @@ def evidence(subject: Subject) -> Iterator[Finding]:
         yield from _tolerated(cell, check)
 
 
-def _chained(block: dict[str, Any]) -> bool:
-    """mkframe.model.plan.TimingPlan.chained, of what the block says."""
-    protocol, method = table(block, "timing").get("protocol"), table(block, "config", "timing").get("method")
-    return protocol == "unrolled" or (protocol == "cold" and method == "rotate")
-
-
-def _checked(cell: BlockCell, kind: str, chained: bool) -> Iterator[Finding]:
+def _checked(cell: BlockCell, wanted: tuple[str, ...]) -> Iterator[Finding]:
     """Every check that there is for this device and protocol, once and in order; before schema 1.2 those that there were."""
-    stated, place = cell.record["checks"], (*cell.path, "checks")
-    wanted = all_checks(kind, chained=chained) if "rates" in cell.record else _CHECKS
-    missing = [name for name in wanted if name not in stated]
+    stated, place, complete = cell.record["checks"], (*cell.path, "checks"), "rates" in cell.record
+    missing = [name for name in (wanted if complete else _CHECKS) if name not in stated]
     if missing:
         yield error("evidence", f"{cell.text} passed without the check {shown(missing[0])}", place)
-    elif "rates" in cell.record and tuple(stated) != wanted:
+    elif complete and tuple(stated) != wanted:
         yield error("evidence", f"the checks of {cell.text} are not those of its device and protocol: {shown(stated)}", place)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
-from mkframe.validate.block_parts import BlockCell, block_cells, block_of
+from mkframe.validate.block_parts import BlockCell, block_cells, block_of, chained
 from mkframe.validate.comparison_parts import Path, amount, table, whole
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import COMPARISON
@@ -20,12 +20,9 @@ _FULL = "full"
 def chains(subject: Subject) -> Iterator[Finding]:
     """A cell whose samples are slopes has two chains, as far apart as was asked for; cold sets fill the footprint; edges are full."""
     block = block_of(subject.document)
-    if not block:
+    if not chained(block):
         return
-    config = table(block, "config", "timing")
-    protocol, method = block["timing"]["protocol"], config.get("method")
-    if protocol != "unrolled" and not (protocol == "cold" and method == "rotate"):
-        return
+    config, cold = table(block, "config", "timing"), block["timing"]["protocol"] == "cold"
     for cell in block_cells(subject):
         facts = table(cell.record, "facts")
         place = (*cell.path, "facts")
@@ -36,7 +33,7 @@ def chains(subject: Subject) -> Iterator[Finding]:
         else:
             yield from _lengths(cell, facts, config, place)
             yield from _edges(cell, facts, place)
-            if protocol == "cold":
+            if cold:
                 yield from _sets(cell, facts, config, amount(block["device"].get("l2_bytes")), place)
 
 

@@ -13,6 +13,7 @@ from mkframe_plugins.residual_mlp.kernels.policy import Schedule, Shape, schedul
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
 _MODULES = ("in_registers", "aligned", "ragged")
+_COVERED = 128  # a multiple of what every schedule covers at a time
 
 
 class PersistentCuda(Engine):
@@ -36,9 +37,6 @@ class PersistentCuda(Engine):
             weights = 4 * case.channels * case.hidden
             return f"{weights >> 10} KiB of weights do not fit on chip ({target.shared_bytes_per_block >> 10} KiB a block): see streamed"
         return None
-
-    def scratch(self, case: MlpCase, precision: Precision, options: TileOptions) -> Mapping[str, TensorSpec]:
-        return {}
 
     def kernels(self, case: MlpCase, precision: Precision, target: Target, options: TileOptions) -> tuple[Kernel, ...]:
         return tuple(schedule.kernel for schedule in schedules(self._shape(case, precision), target))
@@ -74,6 +72,3 @@ class PersistentGlobalCuda(PersistentCuda):
     def scratch(self, case: MlpCase, precision: Precision, options: TileOptions) -> Mapping[str, TensorSpec]:
         """h (rows, hidden up to what the warps of a worker cover) in the contract's dtype."""
         return {"h": TensorSpec(shape=(case.rows, up(case.hidden, _COVERED)), dtype=precision.hidden, role=Role.SCRATCH)}
-
-
-_COVERED = 128  # a multiple of what every schedule covers at a time

@@ -143,13 +143,12 @@ def _kernel(config: Config) -> Kernel:
         expects += ["cp.async", "ldmatrix", *(["st.async", "mbarrier"] if config.ranks > 1 else [])]
     elif isinstance(config, Ragged):
         expects += ["cp.async.bulk", "mbarrier"] if config.bulk and config.channels * config.hidden >= 8 else ["cp.async"]
-    where = "global" if config.h_global else name.replace("_", "-")
     return Kernel(
         module=f"{_PACKAGE}.{name}",
         config=config,
         shared_bytes=config.shared_bytes,
         block=config.threads,
         cluster=config.ranks if isinstance(config, Aligned) else 1,
-        name=f"mlp-{name.replace('_', '-')}" + ("-h-global" if where == "global" else ""),
+        name=f"mlp-{name.replace('_', '-')}" + ("-h-global" if config.h_global else ""),
         expects=tuple(expects),
     )
