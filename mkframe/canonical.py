@@ -30,6 +30,12 @@ def digest(document: Any) -> str:
     return sha256(text.encode())
 
 
+MOST_UNKNOWN = 6
+MOST_CHARACTERS = 2**17
+_FLOATS = ("_s", "_us", "_ms", "_flops", "footprint")
+"""How keys of configurations end whose numbers are floats: times, rates, and a share of a cache."""
+
+
 def is_digest(stated: str, document: Any) -> bool:
     """Whether a hash is that of a document or of its equal: to JSON 600.0 and 600 are one number, and other programs write it either way.
     Tried as it stands, with whole numbers without a point, and with a point where their key ends in a unit that we hold as a float. An
@@ -37,17 +43,11 @@ def is_digest(stated: str, document: Any) -> bool:
     """
     if stated in (digest(document), digest(_rewritten(document, None)), digest(_rewritten(document, None, _FLOATS))):
         return True
-    unknown = sorted(_options(document))[:MOST_UNKNOWN]
     if len(json.dumps(document)) > MOST_CHARACTERS:
         return False
+    unknown = sorted(_options(document))[:MOST_UNKNOWN]
     chosen = (frozenset(part) for size in range(1, len(unknown) + 1) for part in combinations(unknown, size))
     return any(stated == digest(_rewritten(document, None, (*_FLOATS, *part))) for part in chosen)
-
-
-MOST_UNKNOWN = 6
-MOST_CHARACTERS = 2**17
-_FLOATS = ("_s", "_us", "_ms", "_flops", "footprint")
-"""How keys of configurations end whose numbers are floats: times, rates, and a share of a cache."""
 
 
 def _options(document: Any) -> set[str]:

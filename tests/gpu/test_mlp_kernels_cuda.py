@@ -1,11 +1,10 @@
 """The CuTe DSL kernels of residual_mlp on a CUDA device: right on every kind of shape, eagerly and from a graph."""
 
-from collections.abc import Mapping
 from random import Random
-from typing import Any
 
 import pytest
 import torch
+from mlp_on_cuda import allocate, judged
 
 from mkframe.graph.capture import capture
 from mkframe.graph.launch import callable_of
@@ -13,11 +12,10 @@ from mkframe.kernels import compile_kernels, current_target
 from mkframe.model.precision import PRECISIONS
 from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
 from mkframe_plugins.residual_mlp.persistent_cuda import PersistentCuda, PersistentGlobalCuda
-from mkframe_plugins.residual_mlp.workload import MlpCase, ResidualMlp
+from mkframe_plugins.residual_mlp.workload import MlpCase
 
 pytestmark = pytest.mark.gpu
 
-WORKLOAD = ResidualMlp()
 CHOSEN = [
     (1, 7, 13),
     (8, 5, 64),
@@ -47,22 +45,6 @@ def ragged(count: int, seed: int) -> list[tuple[int, int, int]]:
     return [(random.randint(1, 5000), random.randint(1, 256), random.randint(1, 256)) for _ in range(count)]
 
 
-def allocate(case: MlpCase, engine: PersistentCuda, precision: str) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    contract, drawn = PRECISIONS[precision], WORKLOAD.draw(case, 3)
-    tensors = {}
-    for name, spec in {**WORKLOAD.tensors(case, contract), **engine.scratch(case, contract, TileOptions())}.items():
-        tensors[name] = torch.full(spec.shape, float("nan"), dtype=getattr(torch, spec.dtype), device="cuda")
-        if name in drawn:
-            tensors[name].copy_(torch.from_numpy(drawn[name]))
-    return tensors, {name: tensors[name].double().cpu().numpy() for name in drawn}
-
-
-def judged(case: MlpCase, precision: str, values: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
-    contract = PRECISIONS[precision]
-    reference = WORKLOAD.reference(case, contract, values)
-    return WORKLOAD.accepts(case, contract, values, {"y": tensors["y"].double().cpu().numpy()}, reference)
-
-
 @pytest.mark.parametrize("engine", [PersistentCuda(), PersistentGlobalCuda()], ids=lambda engine: engine.id)
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_right_eagerly_and_from_a_graph(engine: PersistentCuda, precision: str) -> None:
@@ -73,7 +55,7 @@ def test_right_eagerly_and_from_a_graph(engine: PersistentCuda, precision: str) 
     cases = [MlpCase(rows=rows, channels=channels, hidden=hidden) for rows, channels, hidden in sizes]
     compile_kernels(tuple({kernel for case in cases for kernel in engine.kernels(case, contract, target, TileOptions())}), target)
     for size, case in zip(sizes, cases, strict=True):
-        tensors, values = allocate(case, engine, precision)
+        tensors, values = allocate(case, precision, engine.scratch(case, contract, TileOptions()))
         launches = engine.bind(case, contract, tensors, TileOptions())
         call = callable_of(launches)
         for flipped in (False, True):

@@ -1,43 +1,25 @@
 """The engines of the torch expression on a CUDA device: right in every contract, compiled and captured, with the switches in place."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from mlp_on_cuda import WORKLOAD, allocate, judged
 
 from mkframe.model.precision import PRECISIONS
 from mkframe.plugin import NoOptions
 from mkframe_plugins import torch_engines
-from mkframe_plugins.residual_mlp.workload import MlpCase, ResidualMlp
+from mkframe_plugins.residual_mlp.workload import MlpCase
 
 pytestmark = pytest.mark.gpu
 
-WORKLOAD = ResidualMlp()
 EAGER, COMPILED = torch_engines.engines_of(WORKLOAD)
 engines = pytest.mark.parametrize("engine", [EAGER, COMPILED], ids=lambda engine: engine.id)
 
 
 def case(rows: int, channels: int, hidden: int, depth: int = 1) -> MlpCase:
     return MlpCase(rows=rows, channels=channels, hidden=hidden, depth=depth)
-
-
-def allocate(shape: MlpCase, precision: str, seed: int = 3) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    contract = PRECISIONS[precision]
-    drawn = WORKLOAD.draw(shape, seed)
-    tensors = {}
-    for name, spec in WORKLOAD.tensors(shape, contract).items():
-        tensors[name] = torch.full(spec.shape, float("nan"), dtype=getattr(torch, spec.dtype), device="cuda")
-        if name in drawn:
-            tensors[name].copy_(torch.from_numpy(drawn[name]))
-    return tensors, {name: tensors[name].double().cpu().numpy() for name in drawn}
-
-
-def judged(shape: MlpCase, precision: str, values: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
-    contract = PRECISIONS[precision]
-    reference = WORKLOAD.reference(shape, contract, values)
-    return WORKLOAD.accepts(shape, contract, values, {"y": tensors["y"].double().cpu().numpy()}, reference)
 
 
 @engines

@@ -1,22 +1,21 @@
 """Engine triton-fused on a CUDA device: every schedule is right, eagerly and from a graph, and all processes of a run take one choice."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from mlp_on_cuda import allocate, judged
 
 from mkframe.model.precision import PRECISIONS
 from mkframe.plugin import NoOptions
 from mkframe_plugins.residual_mlp import triton_fused
-from mkframe_plugins.residual_mlp.workload import MlpCase, ResidualMlp
+from mkframe_plugins.residual_mlp.workload import MlpCase
 
 pytestmark = pytest.mark.gpu
 
-WORKLOAD = ResidualMlp()
 ENGINE = triton_fused.TritonFused()
 NAMES = ("x", "W1", "b1", "W2", "b2", "y")
 DEVELOPMENT = [(1, 7, 13), (33, 32, 64), (129, 31, 47), (257, 64, 128), (1024, 128, 256)]
@@ -31,23 +30,6 @@ def case(rows: int, channels: int, hidden: int, depth: int = 1) -> MlpCase:
 def ragged(count: int, seed: int = 20_261) -> list[tuple[int, ...]]:
     generator = np.random.Generator(np.random.PCG64(seed))
     return [(int(generator.integers(1, 5001)), *map(int, generator.integers(1, 257, size=2))) for _ in range(count)]
-
-
-def allocate(shape: MlpCase, precision: str, seed: int = 3) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    contract = PRECISIONS[precision]
-    drawn = WORKLOAD.draw(shape, seed)
-    tensors = {}
-    for name, spec in WORKLOAD.tensors(shape, contract).items():
-        tensors[name] = torch.full(spec.shape, float("nan"), dtype=getattr(torch, spec.dtype), device="cuda")
-        if name in drawn:
-            tensors[name].copy_(torch.from_numpy(drawn[name]))
-    return tensors, {name: tensors[name].double().cpu().numpy() for name in drawn}
-
-
-def judged(shape: MlpCase, precision: str, values: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
-    contract = PRECISIONS[precision]
-    reference = WORKLOAD.reference(shape, contract, values)
-    return WORKLOAD.accepts(shape, contract, values, {"y": tensors["y"].double().cpu().numpy()}, reference)
 
 
 @precisions
