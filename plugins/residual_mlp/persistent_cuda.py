@@ -12,8 +12,9 @@ from mkframe_plugins.residual_mlp.kernels.configs import up
 from mkframe_plugins.residual_mlp.kernels.policy import Schedule, Shape, schedules
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
-_MODULES = ("in_registers", "aligned", "ragged")
-_COVERED = 128  # a multiple of what every schedule covers at a time
+_MODULES = ("in_registers", "aligned", "warpgroup", "ragged")
+_COVERED_ROWS, _COVERED = 64, 128  # multiples of what every schedule covers at a time
+_MOST_SPLITS = 2  # blocks that each keep an h of their own for a tile
 
 
 class PersistentCuda(Engine):
@@ -70,5 +71,6 @@ class PersistentGlobalCuda(PersistentCuda):
     h_global = True
 
     def scratch(self, case: MlpCase, precision: Precision, options: TileOptions) -> Mapping[str, TensorSpec]:
-        """h (rows, hidden up to what the warps of a worker cover) in the contract's dtype."""
-        return {"h": TensorSpec(shape=(case.rows, up(case.hidden, _COVERED)), dtype=precision.hidden, role=Role.SCRATCH)}
+        """h in the contract's dtype, for what the workers of any schedule cover; each schedule lays it out as it likes."""
+        shape = (_MOST_SPLITS * up(case.rows, _COVERED_ROWS), up(case.hidden, _COVERED))
+        return {"h": TensorSpec(shape=shape, dtype=precision.hidden, role=Role.SCRATCH)}

@@ -8,10 +8,10 @@ import pytest
 from mkframe.errors import KernelError
 from mkframe.kernels import SHARED_BYTES, compile_kernels, target
 from mkframe.plugin import Kernel
-from mkframe_plugins.residual_mlp.kernels.configs import Aligned, InRegisters, Ragged
+from mkframe_plugins.residual_mlp.kernels.configs import Aligned, InRegisters, Ragged, WarpGroup
 from mkframe_plugins.residual_mlp.kernels.policy import Shape, schedules
 
-SHAPES = ((1, 7, 13), (33, 32, 64), (129, 31, 47), (257, 64, 128), (1024, 128, 256))
+SHAPES = ((1, 7, 13), (33, 32, 64), (129, 31, 47), (257, 64, 128), (1024, 128, 256), (50, 80, 112), (77, 256, 256))
 
 
 def shape(rows: int, channels: int, hidden: int, *, bf16: bool = False, h_global: bool = False) -> Shape:
@@ -25,15 +25,15 @@ def test_every_kernel_compiles_without_spills(arch: str) -> None:
         for h_global in (False, True):
             found = schedules(shape(*size, bf16=h_global, h_global=h_global), target(arch))
             wanted.update(dict.fromkeys(schedule.kernel for schedule in found))
-    assert {type(kernel.config) for kernel in wanted} == {InRegisters, Aligned, Ragged}
+    assert {type(kernel.config) for kernel in wanted} == {InRegisters, Aligned, Ragged, *([WarpGroup] if arch == "sm_90a" else [])}
     for kernel, compiled in compile_kernels(tuple(wanted), target(arch)).items():
         assert not isinstance(compiled, KernelError), (kernel, compiled)
         assert compiled.frame_bytes == 0, kernel
         assert not compiled.lacks(kernel.expects), kernel
         assert [parameter.size for parameter in compiled.parameters] == [8] * 7 + [4]
-        if isinstance(kernel.config, Aligned) and not kernel.config.h_global:
+        if isinstance(kernel.config, Aligned | WarpGroup) and not kernel.config.h_global:
             # h goes from the first product to the second through shared memory alone
-            after = compiled.ptx[compiled.ptx.rindex("ldmatrix") :]
+            after = compiled.ptx[compiled.ptx.rindex("ldmatrix" if isinstance(kernel.config, Aligned) else "wgmma.fence") :]
             assert "ld.global" not in after
 
 
@@ -47,8 +47,9 @@ def test_what_a_schedule_asks_for_is_there() -> None:
                     config = schedule.kernel.config
                     assert schedule.kernel.shared_bytes <= shared_bytes
                     assert schedule.kernel.block <= 512
-                    assert schedule.blocks % schedule.kernel.cluster == 0
-                    workers = schedule.blocks // schedule.kernel.cluster
+                    assert config.blocks_per_tile % schedule.kernel.cluster == 0
+                    assert schedule.blocks % config.blocks_per_tile == 0
+                    workers = schedule.blocks // config.blocks_per_tile
                     tiles = -(-size[0] // config.rows)
                     assert workers <= tiles
                     assert not config.single or workers == tiles

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 MMA_ROWS, MMA_COLUMNS, MMA_K = 16, 8, 16  # mma.sync m16n8k16
 WARP = 32
+PANEL = 64  # columns that one wgmma takes, 128 bytes a row
 _HALF_BYTES, _FLOAT_BYTES = 2, 4
 _PAD = 8  # halves behind a row in shared memory: rows of ldmatrix then lie in different banks
 _ALIGNMENT = 256  # for what the allocator rounds up
@@ -26,6 +27,10 @@ class InRegisters:
     single: bool
     bf16: bool
     h_global: bool
+
+    @property
+    def blocks_per_tile(self) -> int:
+        return 1
 
     @property
     def warps(self) -> int:
@@ -79,6 +84,10 @@ class Aligned:
     single: bool
     bf16: bool
     h_global: bool
+
+    @property
+    def blocks_per_tile(self) -> int:
+        return self.ranks
 
     @property
     def threads(self) -> int:
@@ -149,6 +158,10 @@ class Ragged:
     h_global: bool
 
     @property
+    def blocks_per_tile(self) -> int:
+        return 1
+
+    @property
     def threads(self) -> int:
         return WARP * self.warps
 
@@ -203,3 +216,73 @@ class Ragged:
     def shared_bytes(self) -> int:
         tiles = self.buffers * MMA_ROWS * (self.x_pitch + (0 if self.h_global else self.hidden_pitch))
         return _HALF_BYTES * (self.w1_room + self.w2_room + tiles) + 24 + _ALIGNMENT
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WarpGroup:
+    """channels and hidden are multiples of 16, on Hopper: wgmma takes weights as its 64-row side and `rows` rows of x, a multiple of 8,
+    as its other side.
+
+    groups: warp groups, which share the tiles of 64 columns. splits: blocks that share a tile of rows; each computes h and finishes
+    channels / splits, a multiple of 8. single, bf16, h_global: as in InRegisters.
+    """
+
+    channels: int
+    hidden: int
+    rows: int
+    groups: int
+    splits: int
+    single: bool
+    bf16: bool
+    h_global: bool
+
+    @property
+    def blocks_per_tile(self) -> int:
+        return self.splits
+
+    @property
+    def threads(self) -> int:
+        return 4 * WARP * self.groups
+
+    @property
+    def part_columns(self) -> int:
+        return self.channels // self.splits
+
+    @property
+    def hidden_panels(self) -> int:
+        return up(self.hidden, PANEL) // PANEL
+
+    @property
+    def column_panels(self) -> int:
+        return up(self.part_columns, PANEL) // PANEL
+
+    @property
+    def hidden_tiles(self) -> int:
+        """Tiles of 64 hidden columns that a warp group has; the last ones may hold nothing."""
+        return -(-self.hidden_panels // self.groups)
+
+    @property
+    def column_tiles(self) -> int:
+        return -(-self.column_panels // self.groups)
+
+    @property
+    def x_room(self) -> int:
+        """Panels of x, in halves."""
+        return up(self.channels, PANEL) * self.rows
+
+    @property
+    def w1_room(self) -> int:
+        return self.groups * self.hidden_tiles * PANEL * self.channels
+
+    @property
+    def w2_room(self) -> int:
+        return self.groups * self.column_tiles * PANEL * self.hidden
+
+    @property
+    def h_room(self) -> int:
+        """h of one tile, in halves."""
+        return self.hidden * self.rows
+
+    @property
+    def shared_bytes(self) -> int:
+        return _HALF_BYTES * (self.x_room + self.w1_room + self.w2_room + self.h_room) + 1024 + _ALIGNMENT

@@ -13,6 +13,33 @@ from mkframe_plugins.residual_mlp.kernels.configs import InRegisters, up
 from mkframe_plugins.residual_mlp.kernels.fragments import element, half_of, load, mma_of, multiply, part, pointers, put_element, store
 
 
+@cute.jit
+def take_rows(
+    mX: cute.Pointer,
+    row0,
+    last,
+    rA: cute.Tensor,
+    rX: cute.Tensor,
+    g,
+    t,
+    channels: cutlass.Constexpr,
+    halves: cutlass.Constexpr,
+    half: cutlass.Constexpr,
+):
+    """x of one tile: A fragments (8, steps) with zeros behind the channels, and (2, tiles, 2) where this lane's outputs are."""
+    for r in cutlass.range_constexpr(halves):
+        source = mX + Int64(cutlass.min(row0 + g + 8 * r, last)) * channels
+        for s in cutlass.range_constexpr(up(channels, 16) // 16):
+            for q in cutlass.range_constexpr(4):
+                value = half(0.0)
+                if 16 * s + 4 * t + q < channels:
+                    value = element(source, 16 * s + 4 * t + q)
+                rA[4 * (q // 2) + 2 * r + q % 2, s] = value
+        for j in cutlass.range_constexpr(up(channels, 8) // 8):
+            for i in cutlass.range_constexpr(2):
+                rX[i, j, r] = element(source, cutlass.min(8 * j + 2 * t + i, Int32(channels - 1)))
+
+
 @cute.kernel
 def mlp(
     mX: cute.Pointer,
@@ -38,6 +65,11 @@ def mlp(
     last = rows - 1
     sums = cutlass.memory.SmemAllocator().allocate_array(Float32, max(config.partials, 1), byte_alignment=16) if warps > 1 else None
 
+    # x leaves first: 1.32 us instead of 1.41 at 1 x 7 x 13
+    rA = cute.make_rmem_tensor(cute.make_layout((8, steps)), half)
+    rX = cute.make_rmem_tensor(cute.make_layout((2, tiles, 2)), half)
+    rA.fill(0.0)
+    take_rows(mX, bidx * 16, last, rA, rX, g, t, channels, halves, half)
     # K is dealt in fours: lane t holds channels 16 s + 4 t .. + 3 of step s, in x and in W1 alike
     rW1 = cute.make_rmem_tensor(cute.make_layout((4, 2, steps)), half)
     for s in cutlass.range_constexpr(steps):
@@ -63,20 +95,9 @@ def mlp(
     turn = Int32(0)
     end = bidx + 1 if cutlass.const_expr(config.single) else cute.ceil_div(rows, 16)
     for tile in cutlass.range(bidx, end, workers, unroll=1):
-        rA = cute.make_rmem_tensor(cute.make_layout((8, steps)), half)
-        rX = cute.make_rmem_tensor(cute.make_layout((2, tiles, 2)), half)
-        rA.fill(0.0)
-        for r in cutlass.range_constexpr(halves):
-            source = mX + Int64(cutlass.min(tile * 16 + g + 8 * r, last)) * channels
-            for s in cutlass.range_constexpr(steps):
-                for q in cutlass.range_constexpr(4):
-                    value = half(0.0)
-                    if 16 * s + 4 * t + q < channels:
-                        value = element(source, 16 * s + 4 * t + q)
-                    rA[4 * (q // 2) + 2 * r + q % 2, s] = value
-            for j in cutlass.range_constexpr(tiles):
-                for i in cutlass.range_constexpr(2):
-                    rX[i, j, r] = element(source, cutlass.min(8 * j + 2 * t + i, Int32(channels - 1)))
+        if cutlass.const_expr(not config.single):
+            if turn > 0:
+                take_rows(mX, tile * 16, last, rA, rX, g, t, channels, halves, half)
         rH = cute.make_rmem_tensor(cute.make_layout((4, 2)), Float32)
         rH.fill(0.0)
         for s in cutlass.range_constexpr(steps):
