@@ -12,6 +12,7 @@ from mkframe.validate.comparison_rules import COMPARISON_RULES
 from mkframe.validate.config_rules import CONFIG_RULES
 from mkframe.validate.doubt_rules import DOUBT_RULES
 from mkframe.validate.energy_rules import ENERGY_RULES
+from mkframe.validate.fact_rules import FACT_RULES
 from mkframe.validate.finding import Finding, Severity
 from mkframe.validate.floor_rules import FLOOR_RULES
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
@@ -95,6 +96,7 @@ RULES: tuple[Rule, ...] = (
     *CONFIG_RULES,
     *CELL_RULES,
     *CHAIN_RULES,
+    *FACT_RULES,
     *ROUND_RULES,
     *FLOOR_RULES,
     *PROSE_RULES,

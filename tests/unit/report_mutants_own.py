@@ -753,3 +753,77 @@ def _a_host_a_little_behind_its_stream(document: Document, random: Random) -> Pl
     stream = found[1]["stream_summary"]
     found[1]["host_summary"] = {name: value if name == "count" else value * (1 - 1e-4) for name, value in stream.items()}
     return (f"={found[0]}",)
+
+
+# Facts that stand twice -------------------------------------------------------------------------------------------------------------
+
+
+@_own
+def _another_torch_in_a_cell(_: Document, block: Document, __: Random) -> Places:
+    block["cells"][0]["facts"]["torch"] = "1.0"
+    return ("=/mkframe/cells/0/facts/torch",)
+
+
+@_own
+def _another_torch_in_the_packages(document: Document, _: Document, __: Random) -> Places:
+    document["packages"]["torch"] = "1.0"
+    return ("/mkframe/cells/0/facts/torch",)
+
+
+@_own
+def _another_cuda_than_the_device(_: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    block["cells"][index]["facts"]["cuda"] = "1.0"
+    return (f"=/mkframe/cells/{index}/facts/cuda",)
+
+
+@_own
+def _another_triton_in_a_cell(_: Document, block: Document, __: Random) -> Places:
+    block["cells"][0]["facts"]["triton"] = "1.0"
+    return ("=/mkframe/cells/0/facts/triton",)
+
+
+@_own
+def _peaks_of_another_driver(_: Document, block: Document, __: Random) -> Places | None:
+    if (block["device"].get("peaks") or {}).get("measured") is None:
+        return None
+    block["device"]["peaks"]["measured"]["driver"] = "1.0"
+    return ("=/mkframe/device/peaks/measured/driver",)
+
+
+def _compiled(block: Document, **changes: Any) -> Places:
+    """A graph with an entry of its first launch among its compiled kernels, and `changes` to it."""
+    index = _index(block, "graph")
+    launch = (block["cells"][index].get("kernels") or [{"registers": 32, "shared_bytes": 0}])[0]
+    entry = {"name": "mlp", "arch": "sm_90a", "registers": launch["registers"], "shared_bytes": launch["shared_bytes"]}
+    block["cells"][index]["facts"]["compiled"] = [entry | changes]
+    return (f"=/mkframe/cells/{index}/facts/compiled/0",)
+
+
+@_own
+def _a_kernel_for_another_architecture(_: Document, block: Document, __: Random) -> Places:
+    return _compiled(block, arch="sm_80")
+
+
+@_own
+def _a_kernel_with_registers_of_no_launch(_: Document, block: Document, __: Random) -> Places | None:
+    return _compiled(block, registers=254) if block["cells"][_index(block, "graph")].get("kernels") else None
+
+
+@_own
+def _a_kernel_with_more_shared_memory_than_its_launch(_: Document, block: Document, __: Random) -> Places | None:
+    return _compiled(block, shared_bytes=2**30) if block["cells"][_index(block, "graph")].get("kernels") else None
+
+
+@_own
+def _an_implementation_without_a_file(document: Document, block: Document, __: Random) -> Places:
+    del document["source_sha256"]["mkframe_plugins/torch_engines.py"]
+    return ("=/mkframe/cells/0/implementation",)
+
+
+@_own
+def _a_folder_without_its_file(_: Document, block: Document, __: Random) -> Places:
+    for cell in block["cells"]:
+        cell["implementation"] = "mkframe_folder_0123456789ab.gone:Engine"
+        cell["facts"].pop("compiled", None)
+    return ("=/mkframe/cells/0/implementation",)

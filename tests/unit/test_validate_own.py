@@ -1,5 +1,6 @@
 """What a report of ours is held to beyond the planted faults."""
 
+import copy
 import itertools
 import json
 from pathlib import Path
@@ -147,9 +148,51 @@ def test_equal_numbers_are_equal_to_the_hash_whichever_was_hashed() -> None:
     assert not is_digest(digest({"a_s": 1}), {"a_s": 1.5})
 
 
+# Facts ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arch", "capability", "runs"),
+    [
+        ("sm_90a", "9.0", True),
+        ("sm_90", "9.0", True),
+        ("sm_86", "8.7", True),
+        ("sm_80", "8.9", True),
+        ("sm_89", "8.6", False),
+        ("sm_90a", "9.1", False),
+        ("sm_80", "9.0", False),
+        ("sm_100a", "10.0", True),
+        ("sm_100a", "12.0", False),
+        ("sm_120a", "12.0", True),
+        ("sm_12", "1.2", True),
+        ("sm_12", "12.0", False),
+        ("sm_", "9.0", False),
+        ("sm_90a", "nine", False),
+        (90, "9.0", False),
+    ],
+)
+def test_a_kernel_is_for_an_architecture_that_the_device_runs(arch: Any, capability: str, runs: bool) -> None:
+    document = _published()
+    block = document["mkframe"]
+    block["device"]["compute_capability"] = capability
+    cell = next(cell for cell in block["cells"] if cell["kernels"])
+    launch = cell["kernels"][0]
+    cell["facts"]["compiled"] = [{"arch": arch, "registers": launch["registers"], "shared_bytes": launch["shared_bytes"]}]
+    assert ("facts" in [rule for rule, _ in _errors(document)]) is not runs
+
+
+def test_facts_and_files_of_third_parties_engines_are_free() -> None:
+    document = _published()
+    for cell in document["mkframe"]["cells"]:
+        cell["implementation"] = "elsewhere.engines:Fast"
+        cell["facts"] |= {"torch": "mine", "compiled": "yes"}
+    assert _errors(document) == []
+
+
 # Honest reports -------------------------------------------------------------------------------------------------------------------
 
 _ENGINES = ("torch-cublas", "torch-cublas-graph", "persistent", GRAPH, "conventional")
+LAUNCHES = [launch for cell in _published()["mkframe"]["cells"] for launch in cell["kernels"] or ()]
 _OTHER_ENDS = ("unsupported", "incorrect", "crashed", "timeout", "oom", "incomplete")
 
 
@@ -182,6 +225,11 @@ def _honest(random: Random) -> Document:
     if chained:
         block["config"]["timing"] |= {"k1": 20, "slope_us": 200.0, "sets": 4}
     for cell in block["cells"]:
+        if cell["engine"] == GRAPH and not on_cpu:
+            launch = copy.deepcopy(random.choice(LAUNCHES))
+            cell["kernels"], cell["nodes"] = [launch], [launch["name"]]
+            code = {"name": "mlp", "arch": random.choice(["sm_90", "sm_90a"])}
+            cell["facts"] = {**cell["facts"], "compiled": [code | {key: launch[key] for key in ("registers", "shared_bytes")}]}
         if cell["outcome"] == "passed":
             cell["checks"] = list(all_checks(block["device"]["kind"], chained=chained))
             if chained:
