@@ -1,5 +1,8 @@
 """Words of others (plugins, files) for people: nothing of theirs may steer a terminal, start a line or be taken for markup."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 def printable(text: str) -> str:
     """`text` with control characters, line ends and lone surrogates escaped."""
@@ -30,3 +33,13 @@ def told(error: BaseException, *, kind: bool = True) -> str:
     if not kind:
         return message or name
     return f"{name}: {message}" if message else name
+
+
+def choices(wanted: str, existing: Iterable[str]) -> str:
+    """`there are: a, b, c`, with the closest match to `wanted` in front."""
+    names = list(existing)
+    if not names:
+        return "there is none"
+    close = get_close_matches(wanted, names, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"{hint}there are: {', '.join(names)}"

@@ -9,7 +9,6 @@ from typing import Any
 
 from mkframe.cli.output import console
 from mkframe.cli.printed import printed
-from mkframe.config.nodes import Config, DeviceKind
 from mkframe.config.one_job import one_job
 from mkframe.config.plugin_paths import split_plugin_paths
 from mkframe.errors import KernelError, UsageError
@@ -19,6 +18,7 @@ from mkframe.model.kernel import Kernel, Target
 from mkframe.plan.devices import resolve
 from mkframe.plan.kernels import Refusal, Use, Wanted, wanted_kernels
 from mkframe.plugin.loader import load_registry
+from mkframe.settings.nodes import Config, DeviceKind
 
 _HELP = """usage: mkframe compile [engine=ENGINE] [shape=SET] ['device.arch=[sm_90a,sm_86]'] [overrides] [--format text|json]
 

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from mkframe.cli.parser import Parser
-from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import MkframeError, UsageError
 from mkframe.model.device_card import MeasuredCard, Operation
 from mkframe.plan.devices import resolve
 from mkframe.probe.cards import card_path, check_writable, identity, peak_rate, save_card
 from mkframe.probe.process import measure_in_child
 from mkframe.run.device_lock import device_lock
+from mkframe.settings.nodes import DeviceConfig, DeviceKind
 
 _KEYS = ("device", "device.index", "device.uuid")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from mkframe.cli.output import console
 from mkframe.cli.parser import Parser
-from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.config.plugin_paths import split_plugin_paths
 from mkframe.errors import PluginError
 from mkframe.model.device import Device
@@ -22,6 +21,7 @@ from mkframe.plugin.engine import engine_on
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import LoadFailure, Registry
 from mkframe.plugin.workload import Workload
+from mkframe.settings.nodes import DeviceConfig, DeviceKind
 from mkframe.text import one_line
 
 _COLUMNS = ("engine", "workload", "devices", "precisions", "limits", "origin", "here")

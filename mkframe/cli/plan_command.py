@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mkframe.config.nodes import Config
 from mkframe.config.one_job import one_job
 from mkframe.config.plugin_paths import split_plugin_paths
 from mkframe.errors import UsageError
@@ -20,6 +19,7 @@ from mkframe.plan.history import load_history
 from mkframe.plan.host import measure_host
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.workload import Workload
+from mkframe.settings.nodes import Config
 
 _HELP = """usage: mkframe plan [--estimate] [--format text|json] [overrides]
 

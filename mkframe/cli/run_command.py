@@ -12,7 +12,6 @@ from mkframe.cli.output import silence_stdout
 from mkframe.cli.progress import Progress
 from mkframe.cli.targets import shipped_targets
 from mkframe.config.app import JobResult, SweepJob, run_hydra
-from mkframe.config.nodes import Config, TargetGroup
 from mkframe.config.plugin_paths import split_plugin_paths
 from mkframe.errors import MkframeError, RunError, UnreadableError, UsageError
 from mkframe.model.outcome import Outcome
@@ -36,6 +35,7 @@ from mkframe.run.ledger import Ledger
 from mkframe.run.resume import head_of, resume
 from mkframe.run.signals import Signals
 from mkframe.sanitize.statement import SanitizerRun, read_run
+from mkframe.settings.nodes import Config, TargetGroup
 
 INDEX = "index.json"
 _SANITIZERS = "sanitizers="

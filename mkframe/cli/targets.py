@@ -2,8 +2,8 @@
 
 from importlib.resources import files
 
-from mkframe.config.nodes import TargetGroup, TargetsConfig
-from mkframe.config.typed import typed
+from mkframe.settings.nodes import TargetGroup, TargetsConfig
+from mkframe.settings.typed import typed
 
 
 def shipped_targets() -> tuple[TargetGroup, ...]:

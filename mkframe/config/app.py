@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mkframe.config.arguments import Arguments, parse
 from mkframe.config.folders import claim_job_folder, claim_run_folder, claim_sweep_folder
-from mkframe.config.nodes import Config
 from mkframe.config.patience import tell_if_slow
 from mkframe.errors import ConfigError, MkframeError, UsageError
 from mkframe.plugin.registry import Registry
+from mkframe.settings.nodes import Config
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -4,15 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from mkframe.config.device_cards import check_card
-from mkframe.config.nodes import Config
-from mkframe.config.typed import typed
 from mkframe.errors import ConfigError, SelectionError
-from mkframe.model.precision import PRECISIONS, Precision
-from mkframe.model.tensors import ITEM_BYTES
 from mkframe.plugin.registry import Registry, choices
-
-_PRODUCTS = ("exact", "tf32")
+from mkframe.settings.contracts import check_card, check_precision
+from mkframe.settings.nodes import UNTOLD, UNTOLD_OF_DEVICE, Config
+from mkframe.settings.typed import typed
 
 
 def config_of(container: Mapping[str, Any], registry: Registry, plugin_paths: Sequence[str] = ()) -> Config:
@@ -39,26 +35,13 @@ def _check_selected(group: str, selected: Mapping[str, Any], existing: Sequence[
         raise SelectionError(f"{group}: nothing is selected; name at least one, as in {group}=NAME{listing}")
 
 
-def check_precision(precision: Precision) -> None:
-    """An id stands for one contract. Raises ConfigError for a known id with another dtype, and for dtypes that do not exist."""
-    given = asdict(precision)
-    contract = PRECISIONS.get(precision.id)
-    for key, value in given.items():
-        if key == "id":
-            continue
-        if contract is not None and value != getattr(contract, key):
-            raise ConfigError(
-                f"precision.{key}: {precision.id} means {getattr(contract, key)}, not {value}; a different contract needs its own id"
-            )
-        allowed = _PRODUCTS if key == "products" else tuple(ITEM_BYTES)
-        if value not in allowed:
-            raise ConfigError(f"precision.{key}: {value!r} does not exist; {choices(value, allowed)}")
-
-
 def public(config: Config) -> dict[str, Any]:
     """The configuration for the report: JSON types, without folders, plugin paths and the device's UUID."""
     document: dict[str, Any] = _json(asdict(config))
-    del document["out"], document["plugin_path"], document["device"]["uuid"], document["device"]["wait_s"]
+    for name in UNTOLD:
+        del document[name]
+    for name in UNTOLD_OF_DEVICE:
+        del document["device"][name]
     document["targets"] = config.targets.id
     for engine in document["engine"].values():
         if engine["select"] is None:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from mkframe.config.arguments import Arguments, parse
-from mkframe.config.nodes import Config
 from mkframe.errors import UsageError
 from mkframe.plugin.registry import Registry
+from mkframe.settings.nodes import Config
 
 
 def one_job(argv: Sequence[str], command: str, registry: Registry, plugin_paths: Sequence[str] = ()) -> Config:

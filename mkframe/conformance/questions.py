@@ -9,7 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, get_type_hints
 
-from mkframe.config.typed import typed
 from mkframe.conformance.messages import Broken, NotAsked, Setup
 from mkframe.conformance.shapes import wide_cases
 from mkframe.errors import ConfigError, PluginError, SelectionError
@@ -25,6 +24,7 @@ from mkframe.plugin.engine import Engine, engine_on
 from mkframe.plugin.loader import load_registry
 from mkframe.plugin.registry import Registry, choices
 from mkframe.plugin.workload import Workload
+from mkframe.settings.typed import typed
 
 _WIDE = 200
 _ASKED = 200

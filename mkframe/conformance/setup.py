@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from mkframe.config.nodes import Config, DeviceConfig, DeviceKind
 from mkframe.config.store import GRID
 from mkframe.conformance.messages import CaseOf, Setup
 from mkframe.conformance.shapes import SEED, small_cases
@@ -16,6 +15,7 @@ from mkframe.plan.engines import select
 from mkframe.plan.shapes import ShapeSet, shape_sets
 from mkframe.plugin.registry import Registry
 from mkframe.plugin.workload import Workload
+from mkframe.settings.nodes import Config, DeviceConfig, DeviceKind
 
 GENERATED = 12
 _MOST_CASES = 10_000

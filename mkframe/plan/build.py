@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from mkframe.config.load import public
-from mkframe.config.nodes import Config
 from mkframe.errors import ConfigError
 from mkframe.model.device import Device
 from mkframe.model.plan import CasePlan, CellPlan, RunPlan
@@ -22,6 +21,7 @@ from mkframe.plan.timing import timing_plan
 from mkframe.plugin.answers import check_cost
 from mkframe.plugin.registry import Registry, choices
 from mkframe.plugin.workload import Workload
+from mkframe.settings.nodes import Config
 
 MOST_CELLS = 100_000
 

@@ -1,9 +1,9 @@
 """Which device a run gets, with its engines in view."""
 
-from mkframe.config.nodes import Config, DeviceKind
 from mkframe.plan.devices import Resolved, cpu, resolve
 from mkframe.plan.engines import select
 from mkframe.plugin.registry import Registry
+from mkframe.settings.nodes import Config, DeviceKind
 
 
 def device_for(config: Config, registry: Registry) -> Resolved:

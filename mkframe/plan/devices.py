@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mkframe.config.device_cards import shipped_card
-from mkframe.config.nodes import DeviceConfig, DeviceKind
-from mkframe.errors import ConfigError, DeviceError
+from mkframe.errors import DeviceError
 from mkframe.model.device import Device, DeviceCard
 from mkframe.plan.cuda_devices import Board, CudaUnavailable, nvml, visible_boards
 from mkframe.plan.memory import machine_memory_bytes
+from mkframe.settings.contracts import check_device
+from mkframe.settings.nodes import DeviceConfig, DeviceKind
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,10 +42,7 @@ def resolve(
     CUDA_VISIBLE_DEVICES is honoured. `driver` stands for the pynvml module and `torch` for the installed build, in tests.
     Raises DeviceError (absent, or not what its card says), ConfigError (keys that contradict each other).
     """
-    if config.kind is not DeviceKind.CUDA and (config.index is not None or config.uuid is not None):
-        raise ConfigError(f"device: index and uuid name a CUDA device, and the kind is {config.kind.value}; use device=cuda")
-    if config.index is not None and config.uuid is not None:
-        raise ConfigError("device: give index or uuid, not both")
+    check_device(config)
     if config.kind is DeviceKind.CPU:
         return Resolved(device=_checked(cpu(), config.card))
     try:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from mkframe.config.nodes import EngineConfig, Select
-from mkframe.config.typed import typed
 from mkframe.errors import ConfigError, MkframeError, PluginError, SelectionError
 from mkframe.model.device import Device
 from mkframe.model.plan import GRAPH_SUFFIX, EnginePlan
@@ -15,6 +13,8 @@ from mkframe.plugin.asking import asking, failing_as
 from mkframe.plugin.contract import ContractBreach
 from mkframe.plugin.engine import Engine, engine_on
 from mkframe.plugin.registry import Registry, choices
+from mkframe.settings.nodes import EngineConfig, Select
+from mkframe.settings.typed import typed
 from mkframe.text import told
 
 T = TypeVar("T")

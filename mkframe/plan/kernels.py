@@ -4,7 +4,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mkframe.config.nodes import Config
 from mkframe.errors import ConfigError, PluginError
 from mkframe.kernels.targets import capability_of
 from mkframe.model.device import Device
@@ -14,6 +13,7 @@ from mkframe.plan.shapes import iterate, shape_sets
 from mkframe.plugin.answers import check_kernels
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.registry import Registry, choices
+from mkframe.settings.nodes import Config
 
 MOST_CELLS = 100_000
 NOT_AHEAD = "not compiled ahead: it has no kernels that can be"

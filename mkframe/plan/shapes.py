@@ -13,10 +13,9 @@ from mkframe.plugin.asking import asking, failing_as
 from mkframe.plugin.contract import ContractBreach
 from mkframe.plugin.registry import choices
 from mkframe.plugin.workload import Workload
-from mkframe.seeds import stable_seed
+from mkframe.seeds import seed_of
 from mkframe.text import told
 
-LARGEST_SEED = 2**63 - 1
 _SETS_APART = ("development", "assessment")
 _NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 # A set is a top-level key of the report, so it must not be called like another one, in either format.
@@ -62,11 +61,7 @@ def _shape_set(name: str, node: Mapping[str, Any], workload: Workload, most: int
         raise ConfigError(f"{key}: a set's name is lower-case letters and digits joined by - or _")
     if name in _TAKEN:
         raise ConfigError(f"{key}: {name!r} is another key of the report; rename the set")
-    seed = node.get("seed")
-    if seed is None:
-        seed = stable_seed(name)
-    elif type(seed) is not int or not 0 <= seed <= LARGEST_SEED:
-        raise ConfigError(f"{key}.seed: expected an integer from 0 to 2^63 - 1, or null, not {seed!r}")
+    seed = seed_of(name, node.get("seed"))
     rest = {str(item): value for item, value in node.items() if item != "seed"}
     cases = _listed(rest, key, workload, most) if "cases" in rest else _grid(rest, key, workload, most)
     return ShapeSet(name=name, seed=seed, cases=cases)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Generic, NoReturn, TypeVar
 
 from mkframe.errors import PluginError, SelectionError
 from mkframe.plugin.engine import Engine
 from mkframe.plugin.workload import Workload
+from mkframe.text import choices as choices
 
 Plugin = TypeVar("Plugin", Engine, Workload)
 
@@ -66,16 +66,6 @@ class Registry:
             if failure.id == wanted:
                 raise PluginError(f"{wanted} ({failure.origin}) could not be loaded: {failure.error}")
         raise SelectionError(f"no {what} is called {wanted!r}; {choices(wanted, existing)}")
-
-
-def choices(wanted: str, existing: Iterable[str]) -> str:
-    """`there are: a, b, c`, with the closest match to `wanted` in front."""
-    names = list(existing)
-    if not names:
-        return "there is none"
-    close = get_close_matches(wanted, names, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    return f"{hint}there are: {', '.join(names)}"
 
 
 def freeze(

@@ -7,7 +7,6 @@ from typing import Any
 
 from mkframe import __version__, canonical
 from mkframe.config.load import from_public
-from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import DeviceError, MkframeError, UnreadableError, UsageError
 from mkframe.model.device import Device
 from mkframe.model.plan import RunPlan
@@ -21,6 +20,7 @@ from mkframe.run.messages import CaseReady
 from mkframe.run.replay import Replay
 from mkframe.run.sources import sources_now
 from mkframe.run.stopped import Changed, check_sources
+from mkframe.settings.nodes import DeviceConfig, DeviceKind
 from mkframe.stamp import COMMIT, Source, commit_fault
 from mkframe.validate.finding import shown
 

@@ -27,6 +27,7 @@ from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
 from mkframe.validate.schema_rule import RULE as SCHEMA
 from mkframe.validate.schema_rule import schema_findings
+from mkframe.validate.setting_rules import SETTING_RULES
 from mkframe.validate.summary_rules import SUMMARY_RULES
 from mkframe.validate.verdict_rules import VERDICT_RULES
 
@@ -94,6 +95,7 @@ RULES: tuple[Rule, ...] = (
     *ORIGIN_RULES,
     *BLOCK_RULES,
     *CONFIG_RULES,
+    *SETTING_RULES,
     *CELL_RULES,
     *CHAIN_RULES,
     *FACT_RULES,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.plan import resolve
+from mkframe.settings.nodes import DeviceConfig, DeviceKind
 
 pytestmark = pytest.mark.gpu
 

@@ -25,6 +25,14 @@ THREE = (0, 0, 1, 1, 2, 2)
 STEP_MS = 3.2e-05  # that of `samples`
 TEMPLATE["mkframe"]["timing"]["timer_step_ms"] = STEP_MS
 TIMES = ("min_ms", "p50_ms", "p95_ms", "max_ms", "mean_ms")
+_SLOPES = {"k1": 20, "slope_us": 200.0, "sets": 4}
+_OF_PROTOCOL: dict[str, dict[str, Any]] = {
+    "per_call": {},
+    "replay": {"replays": 100},
+    "unrolled": _SLOPES,
+    "cold": {**_SLOPES, "method": "evict", "footprint": 5.0},
+}
+_KEYS_OF_PROTOCOLS = ("replays", "k1", "slope_us", "sets", "method", "footprint")
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 Cells = Mapping[tuple[int, str], "stats.Samples | str"]
@@ -95,6 +103,10 @@ def settle(made: Document) -> Document:
     config = block["config"]
     config["workload"], config["precision"], config["energy"] = {"id": block["workload"]}, dict(block["precision"]), {"protocol": "none"}
     config["timing"] |= {name: timing[name] for name in ("protocol", "rounds", "samples_per_round", "processes", "warmups", "hold")}
+    own = _OF_PROTOCOL[timing["protocol"]]
+    for name in _KEYS_OF_PROTOCOLS:
+        found = config["timing"].get(name)
+        config["timing"][name] = own.get(name) if name not in own or found is None else found
     config["device"] |= {"kind": device["kind"], "card": None}
     config["engine"] = {cell["engine"]: {"options": dict(cell["options"])} for cell in cells}
     block["seeds"] = {cell["set"]: block["seeds"].get(cell["set"], 1) for cell in cells}

@@ -209,7 +209,7 @@ def _of_ours() -> Iterator[tuple[Any, ...]]:
     yield "stated-twice", "another version", put("/mkframe/version", "9.9"), "/packages/mkframe"
     yield "stated-twice", "another precision", put("/precision", "FP32 everywhere"), "/precision"
     yield "stated-twice", "cold per_call", put(f"{timing}/cache_state", "cold"), f"{timing}/cache_state"
-    yield "config-hash", "another configuration", put("/mkframe/config/surprise", 1), "/mkframe/config_sha256"
+    yield "config-hash", "another configuration", put("/mkframe/config/timing/cell_timeout_s", 1.0), "/mkframe/config_sha256"
     yield "energy", "energy of nothing", put("/mkframe/energy/net_mj", 1.0), "/mkframe/energy/net_mj"
     yield "samples-name", "another file", put("/mkframe/samples/file", f"samples-{'0' * 64}.npz"), "/mkframe/samples/file"
     yield "round-process", "dealt in turn", put(f"{timing}/round_process", [0, 1, 2, 0, 1, 2]), f"{timing}/round_process"

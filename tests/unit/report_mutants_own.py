@@ -96,7 +96,7 @@ def _another_protocol_than_above(_: Document, block: Document, __: Random) -> Pl
 
 @_own
 def _configuration_changed_afterwards(_: Document, block: Document, __: Random) -> Places:
-    block["config"]["afterwards"] = 1
+    block["config"]["timing"]["cell_timeout_s"] += 1
     return ("/mkframe/config_sha256", "/mkframe/config")
 
 
@@ -238,6 +238,7 @@ def with_rates(document: Document, *, cold: bool, peak_flops: float = 1e15, read
             "method": "rotate",
             "k1": 20,
             "slope_us": 200.0,
+            "sets": 4,
             "footprint": 1.0,
         }
         document["limitations"] = [text.replace("protocol per_call:", "protocol cold:") for text in document["limitations"]]
@@ -261,7 +262,7 @@ def with_rates(document: Document, *, cold: bool, peak_flops: float = 1e15, read
         cell["rates"] |= {"memory_share": moved / 1e15 if cold else None, "read_share": moved / read_peak if cold else None}
         if cold:
             cell["checks"] = list(all_checks("cuda", chained=True))
-            sets = max(2, ceil(block["device"]["l2_bytes"] / cell["cost"]["bytes"]))
+            sets = max(4, ceil(block["device"]["l2_bytes"] / cell["cost"]["bytes"]))
             cell["facts"] = {**cell["facts"], "k1": 20, "k2": 20 + ceil(2e-4 / seconds), "sets": sets, "edges": "full"}
     return document
 
@@ -827,3 +828,73 @@ def _a_folder_without_its_file(_: Document, block: Document, __: Random) -> Plac
         cell["implementation"] = "mkframe_folder_0123456789ab.gone:Engine"
         cell["facts"].pop("compiled", None)
     return ("=/mkframe/cells/0/implementation",)
+
+
+# Values of the configuration that no run accepts ------------------------------------------------------------------------------------
+
+
+def _setting(part: str, name: str, value: Any) -> None:
+    """A value of the configuration that no run accepts."""
+
+    def changed(_: Document, block: Document, __: Random) -> Places:
+        block["config"][part][name] = value
+        rehash(block)
+        return (f"=/mkframe/config/{part}/{name}",)
+
+    changed.__name__ = f"_{part}_{name}_{value}"
+    _own(changed)
+
+
+for _part, _name, _value in (
+    ("timing", "hold", "autox"),
+    ("timing", "cell_timeout_s", -1.0),
+    ("timing", "cell_timeout_s", "never"),
+    ("timing", "replays", 50),
+    ("timing", "spin_up_s", -0.5),
+    ("timing", "budget_s", 0),
+    ("timing", "surprise", 1),
+    ("device", "index", "lie"),
+    ("device", "index", -1),
+    ("device", "uuid", "GPU-0"),
+    ("workload", "surprise", 1),
+    ("energy", "surprise", 1),
+):
+    _setting(_part, _name, _value)
+
+
+@_own
+def _a_seed_that_is_no_number(_: Document, block: Document, __: Random) -> Places:
+    block["config"]["shape"]["development"]["seed"] = "lie"
+    rehash(block)
+    return ("=/mkframe/config/shape/development/seed",)
+
+
+@_own
+def _a_precision_of_other_types(_: Document, block: Document, __: Random) -> Places:
+    for precision in (block["precision"], block["config"]["precision"]):
+        precision["hidden"] = "float32"
+    rehash(block)
+    return ("=/mkframe/config/precision/hidden",)
+
+
+@_own
+def _a_card_without_rates(_: Document, block: Document, __: Random) -> Places | None:
+    if not block["config"]["device"]["card"]:
+        return None
+    block["config"]["device"]["card"]["fp32_flops"] = 0.0
+    rehash(block)
+    return ("=/mkframe/config/device/card/fp32_flops",)
+
+
+@_own
+def _no_targets(_: Document, block: Document, __: Random) -> Places:
+    del block["config"]["targets"]
+    rehash(block)
+    return ("=/mkframe/config",)
+
+
+@_own
+def _an_unknown_part_of_the_configuration(_: Document, block: Document, __: Random) -> Places:
+    block["config"]["afterwards"] = 1
+    rehash(block)
+    return ("=/mkframe/config/afterwards",)

@@ -175,6 +175,12 @@ def no_hold(made: Document) -> None:
         cell["late_samples"] = None
 
 
+def half_outputs(made: Document) -> None:
+    """A contract of one's own, and so an id of its own."""
+    made["precision"] = "HALF outputs"
+    made["mkframe"]["precision"] |= {"id": "half", "output": "float16"}
+
+
 def two(made: Document) -> None:
     """Another name for the shape set's only shape."""
     for shape in (made["development"][0]["shape"], made["mkframe"]["cells"][0]["shape"]):
@@ -190,15 +196,11 @@ REFUSED = [
     ("device", set_at("mkframe/device/multiprocessors", 114), "multiprocessors 132 in BASE, 114 in NEW"),
     ("device", another_device, 'name "NVIDIA H200" in BASE, "NVIDIA A100" in NEW'),
     ("board", set_at("mkframe/device/uuid", "GPU-other"), "GPU-other"),
-    ("precision", set_at("mkframe/precision/output", "float16"), 'output "float32" in BASE, "float16" in NEW'),
+    ("precision", half_outputs, 'output "float32" in BASE, "float16" in NEW'),
     ("workload", set_at("mkframe/workload", "qda"), '"residual_mlp" in BASE, "qda" in NEW'),
-    ("timing", run_as("replay"), '"per_call" in BASE, "replay" in NEW'),
+    ("timing replays", run_as("replay"), '"per_call" in BASE, "replay" in NEW'),
     ("hold", no_hold, "true in BASE, false in NEW"),
-    ("timing cache_state", run_as("cold"), '"warm" in BASE, "cold" in NEW'),
-    ("method", set_at("mkframe/config/timing/method", "evict"), 'null in BASE, "evict" in NEW'),
-    ("replays", set_at("mkframe/config/timing/replays", 50), "null in BASE, 50 in NEW"),
-    ("sets", set_at("mkframe/config/timing/sets", 8), "null in BASE, 8 in NEW"),
-    ("footprint", set_at("mkframe/config/timing/footprint", 5.0), "null in BASE, 5.0 in NEW"),
+    ("timing cache_state method sets footprint", run_as("cold"), '"warm" in BASE, "cold" in NEW'),
     ("edges", set_at("mkframe/cells/0/facts", {"edges": "programmatic"}), f'"programmatic" in NEW, for development 33x32x64 {GRAPH}'),
 ]
 
@@ -217,6 +219,26 @@ def test_another_condition_is_refused_and_can_be_allowed(tmp_path: Path, fields:
     assert [difference.field for difference in outcome.lifted] == fields.split()
 
 
+@pytest.mark.parametrize(("name", "protocol", "value"), [("replays", "replay", 50), ("sets", "cold", 8), ("footprint", "cold", 7.0)])
+def test_a_key_of_one_protocol_is_a_condition(tmp_path: Path, name: str, protocol: str, value: Any) -> None:
+    def edit(made: Document) -> None:
+        run_as(protocol)(made)
+        made["mkframe"]["config"]["timing"][name] = value
+
+    base = report(tmp_path / "a", {(0, GRAPH): samples(20.0, 1)}, edit=run_as(protocol))
+    new = report(tmp_path / "b", {(0, GRAPH): samples(21.0, 2)}, edit=edit)
+    with pytest.raises(UsageError, match=rf"{name}: .* in BASE, {value} in NEW.*--allow {name}$"):
+        compared(base, new)
+    assert verdict_of(compared(base, new, name)) is Verdict.SLOWER
+
+
+def test_how_caches_are_made_cold_is_a_condition(tmp_path: Path) -> None:
+    loaded = [load(report(tmp_path / name, {(0, GRAPH): samples(20.0, 1)}, edit=run_as("cold"))) for name in "ab"]
+    loaded[1].block["config"]["timing"]["method"] = "rotate"
+    with pytest.raises(UsageError, match=r'method: "evict" in BASE, "rotate" in NEW'):
+        require_same(*loaded, ())
+
+
 def test_a_key_of_timing_that_is_new_to_us_is_a_condition_too(tmp_path: Path) -> None:
     loaded = [load(report(tmp_path / name, {(0, GRAPH): samples(20.0, 1)})) for name in "ab"]
     loaded[1].document["mkframe"]["timing"]["colour"] = "red"
@@ -232,9 +254,9 @@ def test_every_difference_is_named_at_once(tmp_path: Path) -> None:
 
     base = report(tmp_path / "a", {(0, GRAPH): samples(20.0, 1)})
     new = report(tmp_path / "b", {(0, GRAPH): samples(20.0, 2)}, edit=edit)
-    with pytest.raises(UsageError, match=r"--allow precision workload timing hold$"):
+    with pytest.raises(UsageError, match=r"--allow precision workload timing hold replays$"):
         compared(base, new)
-    with pytest.raises(UsageError, match=r"--allow workload hold$"):
+    with pytest.raises(UsageError, match=r"--allow workload hold replays$"):
         compared(base, new, "precision", "timing")
 
 
@@ -343,7 +365,7 @@ def test_autotuning_that_chose_other_kernels_says_nothing_of_equal_sources(tmp_p
 
     def kernels_and_sources(made: Document) -> None:
         kernels(made)
-        made["source_sha256"] = {"mkframe/__init__.py": "0" * 64}
+        made["source_sha256"]["mkframe_plugins/torch_engines.py"] = "0" * 64
 
     def kernels_and_options(made: Document) -> None:
         kernels(made)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from plan_fakes import CPU, make_registry
 
 from mkframe.config.app import JobResult, run_hydra
-from mkframe.config.nodes import Config
 from mkframe.config.plugin_paths import split_plugin_paths
 from mkframe.errors import UnreadableError
 from mkframe.model.plan import RunPlan
 from mkframe.plan import build_plan
 from mkframe.plugin import Engine
 from mkframe.plugin.registry import Registry
+from mkframe.settings.nodes import Config
 
 REGISTRY = make_registry()
 

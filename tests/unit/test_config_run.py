@@ -18,9 +18,9 @@ from plan_fakes import make_registry
 from mkframe.cli.main import COMMANDS
 from mkframe.config import patience
 from mkframe.config.app import JobResult, SweepJob, run_hydra
-from mkframe.config.nodes import Config, DeviceKind, Select
 from mkframe.errors import ConfigError, RunError
 from mkframe.plugin.registry import Registry
+from mkframe.settings.nodes import Config, DeviceKind, Select
 
 
 @dataclass

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mkframe.config.folders import claim_job_folder, claim_run_folder, claim_sweep_folder
 from mkframe.config.plugin_paths import split_plugin_paths
-from mkframe.config.typed import typed
 from mkframe.errors import ConfigError, UnreadableError
+from mkframe.settings.typed import typed
 
 
 class Colour(Enum):

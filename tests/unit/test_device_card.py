@@ -15,7 +15,6 @@ from probe_fakes import HOPPER, FakeGpu
 
 from mkframe.cli import device_command
 from mkframe.cli.device_command import device_config, summary
-from mkframe.config.nodes import DeviceKind
 from mkframe.errors import DeviceError, RunError, UnreadableError, UsageError
 from mkframe.model.device import Device
 from mkframe.model.device_card import Body, MeasuredCard, Operation
@@ -24,6 +23,7 @@ from mkframe.probe import cards, machine
 from mkframe.probe.cpu import default_sizes, probe_cpu
 from mkframe.probe.process import measure_in_child
 from mkframe.probe.session import probe_gpu
+from mkframe.settings.nodes import DeviceKind
 from mkframe.validate.schemas import resolved, schema
 
 UUID, DRIVER = HOPPER.uuid, HOPPER.driver

@@ -27,6 +27,7 @@ LAYERS = {
         "processes",
         "cuda_driver",
         "user_cache",
+        "settings",
     ),
     1: ("validate", "plugin", "kernels"),
     2: ("config", "plan"),

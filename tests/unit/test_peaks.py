@@ -17,7 +17,6 @@ from probe_fakes import FakeGpu
 from test_plan_build import TIMING, config
 
 from mkframe import canonical
-from mkframe.config.nodes import ColdMethod, DeviceConfig, DeviceKind, EngineConfig, Protocol
 from mkframe.errors import DeviceError, PluginError
 from mkframe.model.checks import all_checks, checks_before_timing
 from mkframe.model.device import ClockReading, DeviceCard
@@ -41,6 +40,7 @@ from mkframe.run import messages as m
 from mkframe.run.coordinator import check_card
 from mkframe.run.journal_codec import Entry, decode, encode
 from mkframe.run.ledger import Ledger
+from mkframe.settings.nodes import ColdMethod, DeviceConfig, DeviceKind, EngineConfig, Protocol
 from mkframe.stamp import Source
 from mkframe.validate import Finding, Severity, check_document, validate
 

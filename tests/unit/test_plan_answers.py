@@ -10,12 +10,12 @@ import pytest
 from plan_fakes import CPU, FakeEngine, FakeMlp, make_registry
 from test_plan_build import config
 
-from mkframe.config.nodes import EngineConfig, Select
 from mkframe.errors import ConfigError, PluginError
 from mkframe.model.plan import RunPlan
 from mkframe.plan import build_plan
 from mkframe.plugin import Cost, Engine, NoOptions, Role, TensorSpec
 from mkframe.plugin.registry import Loaded
+from mkframe.settings.nodes import EngineConfig, Select
 
 ALL = {"all": EngineConfig(select=Select.ALL)}
 

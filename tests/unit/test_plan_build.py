@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from plan_fakes import CPU, GPU, FakeEngine, Mode, Quick, QuickOptions, bytes_of, make_registry
 
 from mkframe import canonical
-from mkframe.config.nodes import (
+from mkframe.errors import ConfigError, PluginError, SelectionError
+from mkframe.model.device import Device
+from mkframe.model.plan import RunPlan
+from mkframe.model.precision import PRECISIONS
+from mkframe.plan import build_plan, memory
+from mkframe.plan.engines import options_of
+from mkframe.plan.memory import Need, amount
+from mkframe.plugin.registry import Registry
+from mkframe.settings.nodes import (
     Config,
     DeviceConfig,
     DeviceKind,
@@ -26,14 +34,6 @@ from mkframe.config.nodes import (
     TimingConfig,
     WorkloadConfig,
 )
-from mkframe.errors import ConfigError, PluginError, SelectionError
-from mkframe.model.device import Device
-from mkframe.model.plan import RunPlan
-from mkframe.model.precision import PRECISIONS
-from mkframe.plan import build_plan, memory
-from mkframe.plan.engines import options_of
-from mkframe.plan.memory import Need, amount
-from mkframe.plugin.registry import Registry
 
 TIMING = TimingConfig(
     protocol=Protocol.PER_CALL,

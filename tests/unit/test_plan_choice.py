@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from mkframe.config.nodes import DeviceConfig, DeviceKind, EngineConfig
 from mkframe.model.device import Device
 from mkframe.plan import choice
 from mkframe.plan.devices import Resolved
 from mkframe.plugin.loader import load_registry
+from mkframe.settings.nodes import DeviceConfig, DeviceKind, EngineConfig
 
 GPU = Resolved(device=Device(kind="cuda", name="A GPU", memory_bytes=1, uuid="GPU-0", compute_capability="9.0"), note="device: A GPU")
 

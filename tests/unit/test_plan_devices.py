@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mkframe.config.device_cards import shipped_card
-from mkframe.config.nodes import DeviceConfig, DeviceKind
 from mkframe.errors import ConfigError, DeviceError
 from mkframe.model.device import Device, DeviceCard
 from mkframe.plan.devices import TorchBuild, cpu, installed_torch, resolve
+from mkframe.settings.nodes import DeviceConfig, DeviceKind
 
 H200, RTX = "NVIDIA H200", "NVIDIA GeForce RTX 3090"
 CUDA_TORCH, CPU_TORCH = TorchBuild(version="2.13.0", cuda="13.0"), TorchBuild(version="2.13.0+cpu", cuda=None)
@@ -203,7 +203,6 @@ def test_a_board_by_uuid(uuid: str) -> None:
     ("keys", "words"),
     [
         ({"index": 2}, ["device.index: there is no device 2", "0: NVIDIA H200 (GPU-aaaa-1), 1: NVIDIA H200 (GPU-aabb-2)"]),
-        ({"index": -1}, ["device.index: there is no device -1"]),
         ({"uuid": "GPU-ffff"}, ["device.uuid: no visible device has the UUID GPU-ffff", "GPU-aabb-2"]),
         ({"uuid": "GPU-aa"}, ["device.uuid: several visible devices have the UUID GPU-aa"]),
         ({"uuid": ""}, ["device.uuid: no visible device"]),
@@ -217,6 +216,8 @@ def test_a_board_that_does_not_exist(keys: dict[str, Any], words: list[str]) -> 
 
 
 def test_contradicting_keys() -> None:
+    with pytest.raises(ConfigError, match=r"device\.index: must be at least 0, not -1"):
+        device("cuda", two(), index=-1)
     with pytest.raises(ConfigError, match="not both"):
         device("cuda", two(), index=0, uuid="GPU-aaaa")
     for kind in ("cpu", "auto"):

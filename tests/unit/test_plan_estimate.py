@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from plan_fakes import CPU, GPU, FakeEngine, FakeMlp, make_registry
 from test_plan_build import TIMING, config
 
-from mkframe.config.nodes import EngineConfig
 from mkframe.errors import ConfigError
 from mkframe.model.device import DeviceCard
 from mkframe.model.plan import RunPlan
@@ -23,6 +22,7 @@ from mkframe.plan.estimate import CaseCost, CellCost, Estimate, Part, estimate, 
 from mkframe.plan.history import MOST_ENTRIES, History, Seen, key_of, load_history, remember
 from mkframe.plan.host import HostRates, measure_host
 from mkframe.plugin import Cost
+from mkframe.settings.nodes import EngineConfig
 
 NOTHING = History()
 HOST = HostRates(flops_per_s=1e9, draw_bytes_per_s=1e8)

@@ -13,7 +13,8 @@ from plan_fakes import FakeMlp, FakeToy, MlpCase, ToyCase
 
 from mkframe.errors import ConfigError
 from mkframe.plan.grid import LONGEST_AXIS, axis, count, expand
-from mkframe.plan.shapes import ShapeSet, shape_sets, stable_seed
+from mkframe.plan.shapes import ShapeSet, shape_sets
+from mkframe.seeds import stable_seed
 
 MLP, TOY = FakeMlp(), FakeToy()
 SIZES = st.integers(1, 10**6)

@@ -179,7 +179,9 @@ def _report() -> ComparisonReport:
         "shape": {"smoke": {"seed": 1234, "cases": [shape]}},
         "precision": asdict(PRECISIONS["fp16"]),
         "device": {"kind": "auto", "card": None},
-        "timing": {"protocol": "per_call", "rounds": 2, "samples_per_round": 5, "processes": 2, "warmups": 3, "hold": "auto"},
+        "timing": {"protocol": "per_call", "rounds": 2, "samples_per_round": 5, "processes": 2, "warmups": 3, "hold": "auto"}
+        | {"spin_up_s": "auto", "cell_timeout_s": 600.0},
+        "targets": "none",
         "energy": {"protocol": "none"},
     }
     block = FrameworkBlock(

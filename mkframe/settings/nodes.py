@@ -8,6 +8,9 @@ from typing import Any, Literal
 from mkframe.model.device import DeviceCard
 from mkframe.model.precision import Precision
 
+UNTOLD, UNTOLD_OF_DEVICE = ("out", "plugin_path"), ("uuid", "wait_s")
+"""Keys of the configuration, and of its device, that no report holds: they name folders, or mean nothing to numbers."""
+
 
 class DeviceKind(StrEnum):
     """`auto` is the first visible CUDA device that can be used, else the CPU."""

@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mkframe.errors import ConfigError
-from mkframe.plugin.registry import choices
+from mkframe.text import choices
 
 T = TypeVar("T")
 
