@@ -236,7 +236,7 @@ def planned(timing: Mapping[str, Any], card: DeviceCard | None = CARD, named: bo
         device=DeviceConfig(kind=DeviceKind.CUDA, card=card if named else None),
         timing=replace(TIMING, rounds=2, samples_per_round=8, processes=2, **timing),
     )
-    plan = build_plan(chosen, make_registry(), replace(GPU, card=card))
+    plan = build_plan(chosen, make_registry(), replace(GPU, card=card, driver="999.1"))  # that of the measured card
     return replace(plan, cases=tuple(replace(case, cost=CostRecord(bytes=BYTES, flops=FLOPS)) for case in plan.cases))
 
 
@@ -468,7 +468,13 @@ def test_shares_of_other_peaks_states_and_costs_are_wrong(change: Any) -> None:
     edited["mkframe"]["config_sha256"] = canonical.digest(edited["mkframe"]["config"])
     found = check_document(edited).findings
     assert "rates" in {finding.rule for finding in found}
-    assert {finding.rule for finding in found} <= {"rates", "config", "evidence", "chains"}  # what changed is found to be changed, too
+    assert {finding.rule for finding in found} <= {
+        "rates",
+        "config",
+        "settings",
+        "evidence",
+        "chains",
+    }  # what changed is found to be changed, too
     assert all(finding.severity is Severity.ERROR for finding in found)
 
 
