@@ -1,6 +1,7 @@
 """What a cell of a report of ours must show: evidence for having passed, and the form in which it was launched."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,8 +24,9 @@ _THREADS, _CLUSTER, _REGISTERS = 1024, 16, 255
 
 
 def evidence(subject: Subject) -> Iterator[Finding]:
-    """A cell that passed went through every check, was compared with a reference, and has a cost; cells of one case share elements,
-    tolerances and cost. A warning: a tolerance that forgives nearly everything, an error that only huge references excuse."""
+    """A cell that passed went through every check, was compared with a reference, and has a cost; cells of one case share elements
+    and cost, all cells the tolerance. A warning: a tolerance that forgives nearly everything, an error that only huge references excuse.
+    """
     first: dict[tuple[str, int], BlockCell] = {}
     block = block_of(subject.document)
     wanted = all_checks(table(block, "device").get("kind", ""), chained=chained(block))
@@ -42,7 +44,7 @@ def evidence(subject: Subject) -> Iterator[Finding]:
         if not cell.passed or not check:
             continue
         other = first.setdefault(cell.key[:2], cell)
-        for part, names in (("check", ("elements", "rtol", "atol")), ("cost", ("bytes", "flops"))):
+        for part, names in (("check", ("elements",)), ("cost", ("bytes", "flops"))):
             for name in names:
                 one, before = table(record, part).get(name), table(other.record, part).get(name)
                 if one is not None and before is not None and one != before:
@@ -52,6 +54,18 @@ def evidence(subject: Subject) -> Iterator[Finding]:
             why = f"{shown(check['rounding_rows'])} rows in {shown(check['elements'])} elements"
             yield error("evidence", why, (*cell.path, "check", "rounding_rows"))
         yield from _tolerated(cell, check)
+    yield from _one_tolerance(block_cells(subject))
+
+
+def _one_tolerance(cells: list[BlockCell]) -> Iterator[Finding]:
+    """A workload gives one tolerance for a precision, and a report has one of each: what most cells say, all cells say."""
+    checked = [(cell, table(cell.record, "check")) for cell in cells if table(cell.record, "check")]
+    for name in ("rtol", "atol"):
+        usual = Counter(check[name] for _, check in checked).most_common(1)
+        for cell, check in checked:
+            if check[name] != usual[0][0]:
+                why = f"{name} is {shown(check[name])}, and {shown(usual[0][0])} in most cells: a precision has one tolerance"
+                yield error("evidence", why, (*cell.path, "check", name))
 
 
 def _checked(cell: BlockCell, wanted: tuple[str, ...]) -> Iterator[Finding]:

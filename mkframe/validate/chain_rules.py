@@ -6,6 +6,7 @@ from typing import Any
 
 from mkframe.validate.block_parts import BlockCell, block_cells, block_of, chained
 from mkframe.validate.comparison_parts import Path, amount, table, whole
+from mkframe.validate.fact_rules import ships_with_mkframe
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import COMPARISON
 from mkframe.validate.rule import Rule, Subject
@@ -13,16 +14,21 @@ from mkframe.validate.rule import Rule, Subject
 _SLOPE_SLACK = 4.0
 """k2 is chosen from an estimate of a call's time, so that the difference of the chains may miss what was asked for."""
 _SET_SLACK = 2.0
-"""A cost counts the least bytes of a call, and a set may hold more."""
-_FULL = "full"
+"""A cost counts the least bytes of a call, and a set of a third party's workload may hold more."""
+_WHOLE_SETS = ("residual_mlp",)
+"""Workloads that ship with mkframe, whose cost counts every tensor of a set once."""
+_FULL, _PROGRAMMATIC = "full", "programmatic"
 
 
 def chains(subject: Subject) -> Iterator[Finding]:
-    """A cell whose samples are slopes has two chains, as far apart as was asked for; cold sets fill the footprint; edges are full."""
+    """A cell whose samples are slopes has two chains, as far apart as was asked for; there are as many sets as fill the footprint;
+    edges are full."""
     block = block_of(subject.document)
     if not chained(block):
         return
-    config, cold = table(block, "config", "timing"), block["timing"]["protocol"] == "cold"
+    config = table(block, "config", "timing")
+    footprint = amount(config.get("footprint")) if block["timing"]["protocol"] == "cold" else 0.0
+    wanted = footprint and footprint * (amount(block["device"].get("l2_bytes")) or 0.0)
     for cell in block_cells(subject):
         facts = table(cell.record, "facts")
         place = (*cell.path, "facts")
@@ -33,8 +39,8 @@ def chains(subject: Subject) -> Iterator[Finding]:
         else:
             yield from _lengths(cell, facts, config, place)
             yield from _edges(cell, facts, place)
-            if cold:
-                yield from _sets(cell, facts, config, amount(block["device"].get("l2_bytes")), place)
+            if wanted is not None:
+                yield from _sets(cell, config, wanted, exact=block["workload"] in _WHOLE_SETS)
 
 
 def _lengths(cell: BlockCell, facts: dict[str, Any], config: dict[str, Any], place: Path) -> Iterator[Finding]:
@@ -52,28 +58,40 @@ def _lengths(cell: BlockCell, facts: dict[str, Any], config: dict[str, Any], pla
 
 
 def _edges(cell: BlockCell, facts: dict[str, Any], place: Path) -> Iterator[Finding]:
-    kernels = cell.record.get("kernels") or ()
-    if facts.get("edges") != _FULL:
-        yield warning("chains", f"edges are {shown(facts.get('edges'))}: calls of {cell.text} may overlap", (*place, "edges"))
+    """No engine that ships with mkframe lets calls overlap: the run rejects a chain of it with other edges."""
+    kernels, edges = cell.record.get("kernels") or (), facts.get("edges")
+    if edges not in (_FULL, _PROGRAMMATIC):
+        yield error("chains", f"edges are {shown(edges)}, and there are {_FULL} and {_PROGRAMMATIC}", (*place, "edges"))
+    elif edges == _PROGRAMMATIC and ships_with_mkframe(cell):
+        why = f"edges are {shown(edges)}, and no engine of mkframe lets calls overlap: {cell.text} would not have passed"
+        yield error("chains", why, (*place, "edges"))
+    elif edges == _PROGRAMMATIC:
+        yield warning("chains", f"edges are {shown(edges)}: calls of {cell.text} may overlap", (*place, "edges"))
     elif kernels and all(kernel["programmatic"] for kernel in kernels):
         yield error("chains", "edges are full, and every launch carries a programmatic edge", (*place, "edges"))
 
 
-def _sets(cell: BlockCell, facts: dict[str, Any], config: dict[str, Any], l2_bytes: float | None, place: Path) -> Iterator[Finding]:
-    sets, footprint, least = whole(facts.get("sets")), amount(config.get("footprint")), whole(config.get("sets"))
+def _sets(cell: BlockCell, config: dict[str, Any], wanted_bytes: float, *, exact: bool) -> Iterator[Finding]:
+    """As many sets as were asked for, or as hold `wanted_bytes` together. `exact`: the bytes of a set are known."""
+    place = (*cell.path, "facts", "sets")
+    sets, least = whole(table(cell.record, "facts").get("sets")), whole(config.get("sets"))
     set_bytes = amount(table(cell.record, "cost").get("bytes"))
-    if sets is None or not footprint or not l2_bytes or not set_bytes:
+    if sets is None:
+        yield error("chains", f"sets is {shown(table(cell.record, 'facts').get('sets'))}, and they are counted", place)
         return
-    wanted, held = footprint * l2_bytes, min(sets, 2**53) * set_bytes
-    if held * _SET_SLACK < wanted:
-        why = f"{sets} sets of {set_bytes:.3g} bytes hold {held / l2_bytes:.3g} L2 caches, and {footprint:g} were asked for"
-        yield error("chains", why, (*place, "sets"))
-    elif held < wanted:
-        why = f"{sets} sets of at least {set_bytes:.3g} bytes may hold less than the {footprint:g} L2 caches that were asked for"
-        yield warning("chains", why, (*place, "sets"))
-    elif wanted / set_bytes < 2**53 and sets > max(least or 2, 2, ceil(wanted / set_bytes)):
-        why = f"{sets} sets are more than {footprint:g} L2 caches of {l2_bytes:.3g} bytes ask for"
-        yield error("chains", why, (*place, "sets"))
+    if least is None or not set_bytes or wanted_bytes / set_bytes >= 2**53:
+        return
+    most, held_bytes = max(least, ceil(wanted_bytes / set_bytes)), min(sets, 2**53) * set_bytes
+    if sets > most or (exact and sets < most) or sets < least:
+        why = (
+            f"{shown(sets)} sets of {set_bytes:.3g} bytes, and {shown(most)} were to hold {wanted_bytes:.3g} bytes, at least {shown(least)}"
+        )
+        yield error("chains", why, place)
+    elif held_bytes * _SET_SLACK < wanted_bytes:
+        yield error("chains", f"{shown(sets)} sets of {set_bytes:.3g} bytes hold less than half of {wanted_bytes:.3g} bytes", place)
+    elif held_bytes < wanted_bytes:
+        why = f"{shown(sets)} sets of at least {set_bytes:.3g} bytes may hold less than the {wanted_bytes:.3g} bytes that were asked for"
+        yield warning("chains", why, place)
 
 
 CHAIN_RULES: tuple[Rule, ...] = (

@@ -10,6 +10,7 @@ from mkframe.validate.cell_rules import CELL_RULES
 from mkframe.validate.chain_rules import CHAIN_RULES
 from mkframe.validate.comparison_rules import COMPARISON_RULES
 from mkframe.validate.config_rules import CONFIG_RULES
+from mkframe.validate.device_rules import DEVICE_RULES
 from mkframe.validate.doubt_rules import DOUBT_RULES
 from mkframe.validate.energy_rules import ENERGY_RULES
 from mkframe.validate.fact_rules import FACT_RULES
@@ -96,6 +97,7 @@ RULES: tuple[Rule, ...] = (
     *BLOCK_RULES,
     *CONFIG_RULES,
     *SETTING_RULES,
+    *DEVICE_RULES,
     *CELL_RULES,
     *CHAIN_RULES,
     *FACT_RULES,

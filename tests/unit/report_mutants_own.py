@@ -898,3 +898,120 @@ def _an_unknown_part_of_the_configuration(_: Document, block: Document, __: Rand
     block["config"]["afterwards"] = 1
     rehash(block)
     return ("=/mkframe/config/afterwards",)
+
+
+# The device ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _of_device(name: str, value: Any) -> None:
+    """A field of the device that no device of its kind has so."""
+
+    def changed(_: Document, block: Document, __: Random) -> Places:
+        block["device"][name] = value
+        return (f"=/mkframe/device/{name}",)
+
+    changed.__name__ = f"_device_{name}_{value}"
+    _own(changed)
+
+
+for _name, _value in (("uuid", None), ("driver", None), ("cuda", None), ("multiprocessors", None), ("threads", 4), ("kind", "tpu")):
+    _of_device(_name, _value)
+
+
+@_own
+def _a_processor_with_multiprocessors(_: Document, block: Document, __: Random) -> Places:
+    block["device"] |= {"kind": "cpu", "threads": 8}
+    return tuple(f"=/mkframe/device/{name}" for name in ("uuid", "compute_capability", "multiprocessors", "l2_bytes", "driver", "cuda"))
+
+
+# Tolerances, chains and their sets ------------------------------------------------------------------------------------------------------
+
+
+@_own
+def _another_tolerance_for_one_case(_: Document, block: Document, __: Random) -> Places:
+    for cell in block["cells"]:
+        if (cell["set"], cell["case"]) == ("development", 0):
+            cell["check"]["atol"] *= 2
+    return ("=/mkframe/cells/0/check/atol",)
+
+
+def _chain(change: Any, key: str) -> None:
+    """A fault in the facts of one chain, at `key`. `change` gets block and cell."""
+
+    def changed(_: Document, block: Document, random: Random) -> Places | None:
+        if not _cold(block):
+            return None
+        index = random.randrange(len(block["cells"]))
+        change(block, block["cells"][index])
+        return (f"=/mkframe/cells/{index}/facts/{key}",)
+
+    changed.__name__ = change.__name__
+    _own(changed)
+
+
+def _another_k1(_: Document, cell: Document) -> None:
+    cell["facts"]["k1"] -= 1
+
+
+def _a_difference_too_short(_: Document, cell: Document) -> None:
+    cell["facts"]["k2"] = cell["facts"]["k1"] + 1
+
+
+def _a_set_too_many(_: Document, cell: Document) -> None:
+    cell["facts"]["sets"] += 1
+
+
+def _a_set_too_few(_: Document, cell: Document) -> None:
+    cell["facts"]["sets"] -= 1
+
+
+def _sets_that_are_no_number(_: Document, cell: Document) -> None:
+    cell["facts"]["sets"] = "many"
+
+
+def _edges_of_overlapping_calls(_: Document, cell: Document) -> None:
+    cell["facts"]["edges"] = "programmatic"
+
+
+def _edges_of_no_kind(_: Document, cell: Document) -> None:
+    cell["facts"]["edges"] = "loose"
+
+
+for _change, _key in (
+    (_another_k1, "k1"),
+    (_a_difference_too_short, "k2"),
+    (_a_set_too_many, "sets"),
+    (_a_set_too_few, "sets"),
+    (_sets_that_are_no_number, "sets"),
+    (_edges_of_overlapping_calls, "edges"),
+    (_edges_of_no_kind, "edges"),
+):
+    _chain(_change, _key)
+
+
+@_own
+def _a_larger_cache_than_the_sets_fill(_: Document, block: Document, __: Random) -> Places | None:
+    if not _cold(block):
+        return None
+    block["device"]["l2_bytes"] *= 2
+    return ("=/mkframe/cells/0/facts/sets",)
+
+
+@_own
+def _full_edges_of_launches_that_may_overlap(_: Document, block: Document, __: Random) -> Places | None:
+    if not _cold(block):
+        return None
+    index = _index(block, "graph")
+    for launch in block["cells"][index].get("kernels") or ():
+        launch["programmatic"] = True
+    return (f"=/mkframe/cells/{index}/facts/edges",) if block["cells"][index].get("kernels") else None
+
+
+@_own_doubt
+def _calls_of_a_third_partys_engine_that_overlap(_: Document, block: Document, __: Random) -> Places | None:
+    if not _cold(block):
+        return None
+    for cell in block["cells"]:
+        cell["implementation"] = "elsewhere.engines:Overlapping"
+        cell["facts"]["edges"] = "programmatic"
+    return ("=/mkframe/cells/0/facts/edges",)

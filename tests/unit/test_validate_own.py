@@ -14,6 +14,8 @@ from report_mutants_own import with_rates
 
 from mkframe.canonical import digest, is_digest
 from mkframe.model.checks import all_checks
+from mkframe.model.precision import PRECISIONS
+from mkframe.plugin.loader import load_registry
 from mkframe.validate import check_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,6 +189,20 @@ def test_facts_and_files_of_third_parties_engines_are_free() -> None:
         cell["implementation"] = "elsewhere.engines:Fast"
         cell["facts"] |= {"torch": "mine", "compiled": "yes"}
     assert _errors(document) == []
+
+
+# Chains ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_ships_with_mkframe_is_as_the_rule_for_chains_takes_it() -> None:
+    """No built-in engine lets calls overlap, and the cost of built-in workloads counts every byte of a set."""
+    registry = load_registry()
+    assert not any(loaded.plugin.overlaps for loaded in registry.engines.values() if loaded.origin == "built-in")
+    workload = registry.workloads["residual_mlp"].plugin
+    for sizes in ({"rows": 3, "channels": 7, "hidden": 13}, {"rows": 16, "channels": 64, "hidden": 128, "depth": 3}):
+        for name in workload.precisions:
+            case, precision = workload.Case(**sizes), PRECISIONS[name]
+            assert workload.cost(case, precision).bytes == sum(spec.bytes for spec in workload.tensors(case, precision).values())
 
 
 # Honest reports -------------------------------------------------------------------------------------------------------------------

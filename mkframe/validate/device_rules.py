@@ -1,0 +1,47 @@
+"""The device of a report of ours: what a GPU always tells of itself, and what a CPU does not have."""
+
+from collections.abc import Iterator
+
+from mkframe.validate.block_parts import block_of
+from mkframe.validate.finding import Finding, Severity, error, shown
+from mkframe.validate.formats import COMPARISON
+from mkframe.validate.rule import Rule, Subject
+
+_CPU, _CUDA = "cpu", "cuda"
+_OF_A_GPU = ("uuid", "compute_capability", "multiprocessors", "driver", "cuda")
+"""Known of every GPU: without them no worker starts on one."""
+_PERHAPS_OF_A_GPU = ("l2_bytes", "card")
+"""Null on a GPU whose L2 torch does not tell, or that has no datasheet."""
+_OF_A_CPU = ("threads",)
+
+
+def device(subject: Subject) -> Iterator[Finding]:
+    """The fields of its kind are known, those of the other kind null."""
+    block = block_of(subject.document)
+    if not block:
+        return
+    found, place = block["device"], ("mkframe", "device")
+    if found["kind"] not in (_CPU, _CUDA):
+        yield error("device", f"kind is {shown(found['kind'])}, and a run is on {_CPU} or {_CUDA}", (*place, "kind"))
+        return
+    on_cpu = found["kind"] == _CPU
+    for name in _OF_A_CPU if on_cpu else _OF_A_GPU:
+        if found[name] is None:
+            yield error("device", f"{name} is null, and known of every device of kind {found['kind']}", (*place, name))
+    for name in (*_OF_A_GPU, *_PERHAPS_OF_A_GPU) if on_cpu else _OF_A_CPU:
+        if found[name] is not None:
+            yield error("device", f"{name} is {shown(found[name])}, which a device of kind {found['kind']} does not have", (*place, name))
+    if on_cpu and (found.get("peaks") or {}).get("datasheet") is not None:
+        yield error("device", "a datasheet of a CPU: there is none", (*place, "peaks", "datasheet"))
+
+
+DEVICE_RULES: tuple[Rule, ...] = (
+    Rule(
+        id="device",
+        format=COMPARISON,
+        severities=(Severity.ERROR,),
+        says="a GPU has UUID, compute capability, multiprocessors, driver and CUDA, a CPU threads, and neither what the other has",
+        check=device,
+        needs_schema=True,
+    ),
+)
