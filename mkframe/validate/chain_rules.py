@@ -17,6 +17,8 @@ _SET_SLACK = 2.0
 """A cost counts the least bytes of a call, and a set of a third party's workload may hold more."""
 _WHOLE_SETS = ("residual_mlp",)
 """Workloads that ship with mkframe, whose cost counts every tensor of a set once."""
+_MOST = 2**53
+"""Beyond it a count is no float64 any more."""
 _FULL, _PROGRAMMATIC = "full", "programmatic"
 
 
@@ -52,7 +54,7 @@ def _lengths(cell: BlockCell, facts: dict[str, Any], config: dict[str, Any], pla
     if "k1" in config and whole(config["k1"]) != short:
         yield error("chains", f"k1 is {short}, and the configuration asks for {shown(config['k1'])}", (*place, "k1"))
     asked, median_ms = amount(config.get("slope_us")), cell.p50_ms
-    if asked and median_ms and min(long - short, 2**53) * median_ms * 1e3 * _SLOPE_SLACK < asked:
+    if asked and median_ms and min(long - short, _MOST) * median_ms * 1e3 * _SLOPE_SLACK < asked:
         why = f"{long - short} calls take less than a quarter of the {asked:g} us that the configuration asks for"
         yield error("chains", why, (*place, "k2"))
 
@@ -79,9 +81,9 @@ def _sets(cell: BlockCell, config: dict[str, Any], wanted_bytes: float, *, exact
     if sets is None:
         yield error("chains", f"sets is {shown(table(cell.record, 'facts').get('sets'))}, and they are counted", place)
         return
-    if least is None or not set_bytes or wanted_bytes / set_bytes >= 2**53:
+    if least is None or not set_bytes:
         return
-    most, held_bytes = max(least, ceil(wanted_bytes / set_bytes)), min(sets, 2**53) * set_bytes
+    most, held_bytes = max(least, ceil(min(wanted_bytes / set_bytes, _MOST))), min(sets, _MOST) * set_bytes
     if sets > most or (exact and sets < most) or sets < least:
         why = (
             f"{shown(sets)} sets of {set_bytes:.3g} bytes, and {shown(most)} were to hold {wanted_bytes:.3g} bytes, at least {shown(least)}"

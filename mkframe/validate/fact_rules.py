@@ -76,7 +76,7 @@ def _runs_on(arch: Any, capability: str) -> bool:
     digits = arch.removeprefix("sm_") if isinstance(arch, str) else ""
     exact, digits = digits.endswith("a"), digits.removesuffix("a")
     major, _, minor = capability.partition(".")
-    if not (digits.isdecimal() and minor.isdecimal() and len(digits) <= len(capability)):
+    if not (digits.isdecimal() and minor.isdecimal() and len(minor) == 1):
         return False
     return digits[:-1] == major and (int(digits[-1]) == int(minor) if exact else int(digits[-1]) <= int(minor))
 

@@ -5,17 +5,24 @@ import itertools
 import json
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from compare_reports import samples, settle
 from comparison_mutants import GRAPH, ours
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_fakes import GPU
 from report_mutants_own import with_rates
 
 from mkframe.canonical import digest, is_digest
+from mkframe.errors import ConfigError
 from mkframe.model.checks import all_checks
 from mkframe.model.precision import PRECISIONS
+from mkframe.plan.timing import timing_plan
 from mkframe.plugin.loader import load_registry
+from mkframe.settings.nodes import Config, TimingConfig
+from mkframe.settings.typed import typed
 from mkframe.validate import check_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,6 +177,7 @@ def test_equal_numbers_are_equal_to_the_hash_whichever_was_hashed() -> None:
         ("sm_12", "12.0", False),
         ("sm_", "9.0", False),
         ("sm_90a", "nine", False),
+        ("sm_90a", "9." + "0" * 5000, False),
         (90, "9.0", False),
     ],
 )
@@ -208,6 +216,13 @@ def test_what_ships_with_mkframe_is_as_the_rule_for_chains_takes_it() -> None:
 # Honest reports -------------------------------------------------------------------------------------------------------------------
 
 _ENGINES = ("torch-cublas", "torch-cublas-graph", "persistent", GRAPH, "conventional")
+FRACTIONS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: not value.is_integer())
+"""A report may write 3 as 3.0, and a configuration may not."""
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | FRACTIONS | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
 LAUNCHES = [launch for cell in _published()["mkframe"]["cells"] for launch in cell["kernels"] or ()]
 _OTHER_ENDS = ("unsupported", "incorrect", "crashed", "timeout", "oom", "incomplete")
 
@@ -271,3 +286,35 @@ def test_honest_reports_of_ours_raise_no_alarm() -> None:
 def test_the_order_of_keys_means_nothing() -> None:
     document = json.loads(json.dumps(_published(), sort_keys=True))
     assert _errors(document) == []
+
+
+# Configurations -------------------------------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(sorted(_published()["mkframe"]["config"])), JSON)
+def test_any_part_of_a_configuration_is_either_read_or_told_at_its_place(part: str, value: Any) -> None:
+    """Whatever stands in a part: what `typed` takes is silent, and what it refuses is one finding, at that part or below it."""
+    document = _published()
+    config = document["mkframe"]["config"]
+    config[part] = value
+    found = [finding for finding in check_document(document).findings if finding.rule == "settings"]
+    try:
+        typed(str if part == "targets" else get_type_hints(Config)[part], value, part)
+    except ConfigError:
+        assert len(found) == 1
+    assert all(finding.pointer.startswith(f"/mkframe/config/{part}") for finding in found)
+
+
+@given(st.sampled_from(sorted(_published()["mkframe"]["config"]["timing"])), JSON)
+def test_what_a_run_refuses_of_its_timing_a_report_does_not_hold(key: str, value: Any) -> None:
+    """The rule and a run decide alike, for every key and value."""
+    document = _published()
+    config = document["mkframe"]["config"]
+    config["timing"][key] = value
+    try:
+        timing_plan(typed(TimingConfig, config["timing"], "timing"), GPU)
+        accepted = True
+    except ConfigError:
+        accepted = False
+    found = [finding for finding in check_document(document).findings if finding.rule == "settings"]
+    assert (found == []) is accepted
