@@ -24,14 +24,17 @@ extern "C" __global__ void without_a_barrier(const float* set, float* out) {
     out[threadIdx.x] = held[63 - threadIdx.x];
 }
 
-// synccheck: half of the threads of each warp come to a barrier that is for all.
+// synccheck: half of the threads of each warp come to a barrier that is for all. The others have work to do behind it: threads that
+// could end at once would leave the barrier to those that come.
 extern "C" __global__ void divergent_barrier(const float* set, float* out) {
     __shared__ volatile float held[64];
+    held[threadIdx.x] = 0;
+    __syncthreads();
     if (threadIdx.x % 2 == 0) {
         held[threadIdx.x] = set[threadIdx.x];
         __syncthreads();
-        out[threadIdx.x] = held[(threadIdx.x + 2) % 64];
     }
+    out[threadIdx.x] = held[(threadIdx.x + 2) % 64];
 }
 
 // initcheck: `set` is an allocation that nobody has written.
