@@ -11,7 +11,7 @@ from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, Int64
 from cutlass.cute.nvgpu import cpasync
 
-from mkframe_plugins.residual_mlp.kernels.configs import Ragged
+from mkframe_plugins.residual_mlp.kernels.configs import Ragged, dealt
 from mkframe_plugins.residual_mlp.kernels.fragments import (
     element,
     half_of,
@@ -114,6 +114,34 @@ def product_with_kept(
 
 
 @cute.jit
+def step(
+    mma: cute.MmaAtom,
+    a: cute.Pointer,
+    low,
+    high,
+    b: cute.Pointer,
+    corner,
+    pitch: cutlass.Constexpr,
+    rA: cute.Tensor,
+    accumulator: cute.Tensor,
+    tiles: cutlass.Constexpr,
+    few: cutlass.Constexpr,
+    half: cutlass.Constexpr,
+):
+    """One step of K: four neighbours of either row of a, and below `corner` the four rows of b that belong to them."""
+    rV = cute.make_rmem_tensor(cute.make_layout(4), half)
+    rB = cute.make_rmem_tensor(cute.make_layout(4), half)
+    for r in cutlass.range_constexpr(1 if few else 2):
+        load(a, low if r == 0 else high, rV, 4, 4, 2)
+        for q in cutlass.range_constexpr(4):
+            rA[4 * (q // 2) + 2 * r + q % 2] = rV[q]
+    for j in cutlass.range_constexpr(tiles):
+        for q in cutlass.range_constexpr(4):
+            rB[q] = element(b, corner + q * pitch + 8 * j)
+        multiply(mma, rA, rB, part(accumulator, 4 * j, 4))
+
+
+@cute.jit
 def product(
     mma: cute.MmaAtom,
     a: cute.Pointer,
@@ -130,20 +158,18 @@ def product(
     half: cutlass.Constexpr,
 ):
     """accumulator (4, tiles) += a b. a's rows g and g + 8 begin at low and high; b (depth, pitch) lies without padding, and `column` is
-    the column that this lane has of the first tile."""
+    the column that this lane has of the first tile. Rows of b are dealt to the lanes as `dealt` says."""
     rA = cute.make_rmem_tensor(cute.make_layout(8), half)
-    rV = cute.make_rmem_tensor(cute.make_layout(4), half)
-    rB = cute.make_rmem_tensor(cute.make_layout(4), half)
     rA.fill(0.0)
-    for s in cutlass.range(depth // 16, unroll_full=depth <= 256, unroll=1 if depth <= 256 else 4):
-        for r in cutlass.range_constexpr(1 if few else 2):
-            load(a, (low if r == 0 else high) + 16 * s + 4 * t, rV, 4, 4, 2)
-            for q in cutlass.range_constexpr(4):
-                rA[4 * (q // 2) + 2 * r + q % 2] = rV[q]
-        for j in cutlass.range_constexpr(tiles):
-            for q in cutlass.range_constexpr(4):
-                rB[q] = element(b, (16 * s + 4 * t + q) * pitch + column + 8 * j)
-            multiply(mma, rA, rB, part(accumulator, 4 * j, 4))
+    size = dealt(depth, pitch)
+    rest = depth % size
+    for n in cutlass.range(depth // size, unroll_full=depth <= 256, unroll=1):
+        for s in cutlass.range_constexpr(size // 16):
+            first = n * size + size // 4 * t + 4 * s
+            step(mma, a, low + first, high + first, b, first * pitch + column, pitch, rA, accumulator, tiles, few, half)
+    for s in cutlass.range_constexpr(rest // 16):
+        first = depth - rest + rest // 4 * t + 4 * s
+        step(mma, a, low + first, high + first, b, first * pitch + column, pitch, rA, accumulator, tiles, few, half)
 
 
 @cute.kernel
