@@ -24,8 +24,6 @@ commands:
   cache [clear]             compiled kernels on disk
   sanitize [OVERRIDE...]    CUDA engines under compute-sanitizer
   device probe              floors and bandwidths of this device, as a card
-  compile [OVERRIDE...]     registers, spills and instructions of kernels, without a GPU
-  cache [clear]             compiled kernels on disk
   doctor                    what this machine can and cannot measure
 
 flags (anywhere on the line):

@@ -41,6 +41,7 @@ CHOSEN = [
 
 
 def ragged(count: int, seed: int) -> list[tuple[int, int, int]]:
+    """The shapes of conf/shape/ragged.yaml."""
     random = Random(seed)
     return [(random.randint(1, 5000), random.randint(1, 256), random.randint(1, 256)) for _ in range(count)]
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 import pytest
 import yaml
@@ -122,12 +123,19 @@ def test_presets(session: Session) -> None:
     assert [node.select for node in session.config.engine.values()] == [None, Select.ALL]
 
 
-@pytest.mark.parametrize("name", ["development", "assessment", "smoke", "deep", "decode", "prefill", "footprint"])
+@pytest.mark.parametrize("name", ["development", "assessment", "smoke", "deep", "decode", "prefill", "footprint", "ragged"])
 def test_every_set_of_the_files_fits_the_workload(session: Session, name: str) -> None:
     assert session.run(f"shape={name}") == 0
     cases = session.config.shape[name]["cases"]
-    assert len(cases) == {"development": 5, "assessment": 4, "smoke": 2, "deep": 12, "decode": 5, "prefill": 1, "footprint": 1}[name]
-    assert session.config.shape[name]["seed"] == {"development": 1729, "assessment": 2718}.get(name)
+    assert len(cases) == {"development": 5, "assessment": 4, "smoke": 2, "deep": 12, "decode": 5, "prefill": 1, "footprint": 1, "ragged": 40}[name]
+    assert session.config.shape[name]["seed"] == {"development": 1729, "assessment": 2718, "ragged": 31415}.get(name)
+
+
+def test_the_ragged_set_is_drawn_as_its_file_says(session: Session) -> None:
+    assert session.run("shape=ragged") == 0
+    random = Random(20261130)
+    drawn = [{"rows": random.randint(1, 5000), "channels": random.randint(1, 256), "hidden": random.randint(1, 256)} for _ in range(40)]
+    assert list(session.config.shape["ragged"]["cases"]) == drawn
 
 
 @pytest.mark.parametrize("name", ["h200", "a100", "rtx3090"])
