@@ -9,6 +9,7 @@ from mkframe.errors import KernelError
 from mkframe.kernels import SHARED_BYTES, compile_kernels, target
 from mkframe.plugin import Kernel
 from mkframe_plugins.residual_mlp.kernels.configs import Aligned, InRegisters, Ragged, WarpGroup
+from mkframe_plugins.residual_mlp.kernels.dealing import dealt, meeting
 from mkframe_plugins.residual_mlp.kernels.policy import Shape, schedules
 
 SHAPES = ((1, 7, 13), (33, 32, 64), (129, 31, 47), (257, 64, 128), (1024, 128, 256), (50, 80, 112), (77, 256, 256))
@@ -65,3 +66,23 @@ def test_widths_of_up_to_128_always_fit(arch: str) -> None:
 def test_too_large_is_none() -> None:
     assert schedules(shape(1, 4096, 14336), target("sm_90a", 132)) == ()
     assert schedules(shape(1024, 128, 256), target("sm_86", 82)) == ()
+
+
+def test_rows_are_dealt_once_and_meet_in_fewer_banks() -> None:
+    random = Random(7)
+    for _ in range(500):
+        depth, pitch = 16 * random.randint(1, 20), random.randint(1, 300)
+        size = dealt(depth, pitch)
+        rest = depth % size
+        dealt_rows = sorted(
+            begin + part // 4 * lane + row
+            for begin, part in [*((n * size, size) for n in range(depth // size)), (depth - rest, rest)]
+            for lane in range(4)
+            for row in range(part // 4)
+        )
+        assert dealt_rows == list(range(depth))
+        assert meeting(size, pitch) <= meeting(16, pitch) or rest
+        # a bank holds the two halves of a word, and one word is one access
+        wanted = [{(row * pitch + column) // 2 for column in range(8)} for row in (0, size // 4, size // 2, size // 4 * 3)]
+        words = set().union(*wanted)
+        assert meeting(size, pitch) >= max(sum(word % 32 == bank for word in words) for bank in range(32))

@@ -127,7 +127,10 @@ def test_presets(session: Session) -> None:
 def test_every_set_of_the_files_fits_the_workload(session: Session, name: str) -> None:
     assert session.run(f"shape={name}") == 0
     cases = session.config.shape[name]["cases"]
-    assert len(cases) == {"development": 5, "assessment": 4, "smoke": 2, "deep": 12, "decode": 5, "prefill": 1, "footprint": 1, "ragged": 40}[name]
+    assert (
+        len(cases)
+        == {"development": 5, "assessment": 4, "smoke": 2, "deep": 12, "decode": 5, "prefill": 1, "footprint": 1, "ragged": 40}[name]
+    )
     assert session.config.shape[name]["seed"] == {"development": 1729, "assessment": 2718, "ragged": 31415}.get(name)
 
 

@@ -11,7 +11,8 @@ from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, Int64
 from cutlass.cute.nvgpu import cpasync
 
-from mkframe_plugins.residual_mlp.kernels.configs import Ragged, dealt
+from mkframe_plugins.residual_mlp.kernels.configs import Ragged
+from mkframe_plugins.residual_mlp.kernels.dealing import dealt
 from mkframe_plugins.residual_mlp.kernels.fragments import (
     element,
     half_of,
