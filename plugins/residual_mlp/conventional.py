@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mkframe.plugin import Launches, Precision, TensorSpec
+from mkframe.plugin import Engine, Launches, Precision, TensorSpec
 from mkframe_plugins.residual_mlp import cpu_schedules as cpu
+from mkframe_plugins.residual_mlp.conventional_cuda import ConventionalCuda
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
 
@@ -25,6 +26,11 @@ class Conventional(cpu.CpuSchedule):
     """What a chain of separate kernels does; a phase ends before the next one begins."""
 
     id = "conventional"
+    devices = ("cpu", "cuda")
+    limits = ConventionalCuda.limits
+
+    def on(self, kind: str) -> Engine:
+        return self if kind == "cpu" else ConventionalCuda()
 
     def scratch(self, case: MlpCase, precision: Precision, options: cpu.TileOptions) -> Mapping[str, TensorSpec]:
         """Beside cpu.tile_scratch: h (rows, hidden); with depth > 1 next_x (rows, channels) in the input dtype."""

@@ -1,0 +1,136 @@
+"""Compile-time parameters of one product of two launches, and the rule that picks them. Sizes in elements, `shared_bytes` in bytes."""
+
+from dataclasses import dataclass
+
+from mkframe.plugin import Kernel, Target
+from mkframe_plugins.residual_mlp.kernels.configs import MMA_COLUMNS, MMA_K, MMA_ROWS, WARP, up
+
+_MODULE = "mkframe_plugins.residual_mlp.kernels.one_product"
+_BULK = ("sm_90a", "sm_100a", "sm_120a")  # bulk copies completing on an mbarrier
+_BLOCKS_PER_SM = 2  # more than these share too little of what each has to fetch
+_NARROWEST, _WIDEST = 32, 128  # columns of a block
+_PAD, _QUARTER_PAD = 8, 4  # halves behind a row: for ldmatrix, and for loads of four halves (dealing.py)
+_WARPS = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OneProduct:
+    """out (rows, columns) = relu(a (rows, depth) w (depth, columns) + bias [+ x]).
+
+    a_pitch: halves from one row of a to the next. part_columns: of a block, a multiple of 8. aligned: both widths are multiples of 16, and
+    a block holds its part of w in padded rows; else all of w lies flat. bulk: it comes by a bulk copy. residual: x is added and the result
+    is float32; else it is rounded, into rows of `out_pitch` halves.
+    """
+
+    depth: int
+    columns: int
+    a_pitch: int
+    part_columns: int
+    aligned: bool
+    bulk: bool
+    residual: bool
+    bf16: bool
+
+    @property
+    def parts(self) -> int:
+        return -(-self.out_columns // self.part_columns)
+
+    @property
+    def out_columns(self) -> int:
+        """Columns that are computed: those of h up to whole steps of the second product."""
+        return self.columns if self.residual else self.out_pitch
+
+    @property
+    def out_pitch(self) -> int:
+        return up(self.columns, MMA_K)
+
+    @property
+    def threads(self) -> int:
+        return WARP * self.column_warps * self.shares
+
+    @property
+    def column_warps(self) -> int:
+        """Warps side by side."""
+        return next(warps for warps in (_WARPS, 2, 1) if self.part_columns // MMA_COLUMNS % warps == 0)
+
+    @property
+    def shares(self) -> int:
+        """Warps that share the steps of K of the same columns."""
+        shares = _WARPS // self.column_warps
+        return shares if self.aligned and self.padded_depth // MMA_K % shares == 0 else 1
+
+    @property
+    def column_tiles(self) -> int:
+        return -(-self.part_columns // MMA_COLUMNS // self.column_warps)
+
+    @property
+    def steps(self) -> int:
+        return self.padded_depth // MMA_K // self.shares
+
+    @property
+    def padded_depth(self) -> int:
+        return up(self.depth, MMA_K)
+
+    @property
+    def a_in_vectors(self) -> bool:
+        """Rows of a begin at multiples of 16 bytes and hold whole steps of K: those of h have zeros behind them."""
+        return self.a_pitch % 8 == 0 and self.a_pitch >= self.padded_depth
+
+    @property
+    def a_room_pitch(self) -> int:
+        return self.padded_depth + (_PAD if self.a_in_vectors else _QUARTER_PAD)
+
+    @property
+    def w_room_pitch(self) -> int:
+        return self.part_columns + _PAD
+
+    @property
+    def w_room(self) -> int:
+        if self.aligned:
+            return self.depth * self.w_room_pitch
+        return up(self.padded_depth * self.columns + self.parts * self.part_columns + MMA_COLUMNS * self.column_tiles, 8)
+
+    @property
+    def shared_sums(self) -> int:
+        return (self.shares - 1) * self.column_warps * WARP * 4 * self.column_tiles
+
+    @property
+    def shared_bytes(self) -> int:
+        return 2 * (self.w_room + MMA_ROWS * self.a_room_pitch) + 4 * max(self.shared_sums, 4) + 8 + 256
+
+
+def one_product(
+    rows: int, depth: int, columns: int, a_pitch: int, *, residual: bool, bf16: bool, target: Target, multiprocessors: int
+) -> OneProduct:
+    """The narrowest part of the columns with which blocks are not too many."""
+    aligned = depth % MMA_K == 0 and columns % MMA_K == 0
+    wanted = columns if residual else up(columns, MMA_K)
+    tiles = -(-rows // MMA_ROWS)
+    part = _NARROWEST
+    while part < _WIDEST and part < wanted and tiles * -(-wanted // part) > _BLOCKS_PER_SM * multiprocessors:
+        part *= 2
+    if aligned:
+        part = max(width for width in range(MMA_K, min(part, columns) + 1, MMA_K) if columns % width == 0)
+    return OneProduct(
+        depth=depth,
+        columns=columns,
+        a_pitch=a_pitch,
+        part_columns=part,
+        aligned=aligned,
+        bulk=not aligned and target.arch in _BULK and depth * columns >= 8,
+        residual=residual,
+        bf16=bf16,
+    )
+
+
+def kernel_of(config: OneProduct) -> Kernel:
+    copies = ["cp.async.bulk", "mbarrier"] if config.bulk else ["cp.async"]
+    return Kernel(
+        module=_MODULE,
+        config=config,
+        shared_bytes=config.shared_bytes,
+        block=config.threads,
+        cluster=1,
+        name="mlp-second-product" if config.residual else "mlp-first-product",
+        expects=("mma.sync", *copies, *(["ldmatrix"] if config.aligned else [])),
+    )
