@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 _PROSE = {"float16": "FP16", "bfloat16": "BF16", "float32": "FP32"}
+DTYPES = frozenset(_PROSE)
+"""What a tensor may be stored in, and a product accumulate in."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

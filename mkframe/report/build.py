@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from mkframe import __version__, canonical, peaks, stats
+from mkframe import __version__, canonical, peaks, sentences, stats
 from mkframe.model.device_card import MeasuredCard
 from mkframe.model.outcome import Outcome
 from mkframe.model.peaks import PeaksRecord
@@ -25,8 +25,8 @@ from mkframe.model.report import (
     SamplesRecord,
     TimingRecord,
 )
-from mkframe.report import sentences
 from mkframe.report.peaks import peaks_of
+from mkframe.report.run_facts import run_facts
 from mkframe.report.twins import twin_record
 from mkframe.report.verdicts import verdicts
 from mkframe.run.ledger import CellState, Ledger
@@ -47,9 +47,10 @@ def build_report(
     if not sets:
         return None
     block = _block(ledger, samples, measured)
-    plan = ledger.plan
+    plan, recorded_on = ledger.plan, datetime.now(UTC).date().isoformat()
+    facts = run_facts(block, recorded_on)
     return ComparisonReport(
-        recorded_on=datetime.now(UTC).date().isoformat(),
+        recorded_on=recorded_on,
         device=plan.device.name,
         precision=plan.precision.describe(),
         packages={"mkframe": __version__, **ledger.hello.packages},
@@ -59,9 +60,9 @@ def build_report(
         source_sha256=ledger.sources,
         source_commit=ledger.source.commit,
         sets=sets,
-        limitations=sentences.limitations(block),
+        limitations=sentences.limitations(facts),
         sanitizers=sanitizers,
-        source_replay_checks=sentences.replay_checks(block),
+        source_replay_checks=sentences.replay_checks(facts),
         mkframe=block,
     )
 

@@ -165,29 +165,11 @@ def _interval(subject: Subject, cell: BlockCell) -> str | None:
     return too_narrow(subject, low, high, cell.p50_ms, MEDIAN_ERRORS) if "rates" in cell.record else None
 
 
-def one_version(subject: Subject) -> Iterator[Finding]:
-    """A report is of one version: what its schema added stands in every cell, or in none, and the peaks of the device with it."""
-    cells = block_cells(subject)
-    added = {name: sum(name in cell.record for cell in cells) for name in ("rates", "kernels", "twin")}
-    there = max(added, key=lambda name: added[name])
-    if not cells or not added[there]:
-        if cells and "peaks" in table(subject.document, "mkframe", "device"):
-            yield error("one-version", "peaks came with the rates of cells, and no cell has any", ("mkframe", "device", "peaks"))
-        return
-    for cell in cells:
-        missing = [name for name in added if name not in cell.record]
-        if missing:
-            yield error("one-version", f"{missing[0]} is missing, and stands in other cells or came with {there}", cell.path)
-    if "peaks" not in table(subject.document, "mkframe", "device"):
-        yield error("one-version", "peaks is missing, and came with the rates of cells", ("mkframe", "device"))
-
-
 _E, _W = Severity.ERROR, Severity.WARNING
 CELL_RULES: tuple[Rule, ...] = tuple(
     Rule(id=id, format=COMPARISON, severities=severities, says=says, check=check, needs_schema=True)
     for id, severities, check, says in (
         ("evidence", (_E, _W), evidence, "a cell that passed has every check, a comparison with the reference, and the cost of its case"),
         ("form", (_E,), form, "nodes, kernels, twin, late samples and interval of a cell fit its form and its samples"),
-        ("one-version", (_E,), one_version, "keys that came with one version of the schema stand together"),
     )
 )

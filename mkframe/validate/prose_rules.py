@@ -1,5 +1,5 @@
-"""The generated sentences of a report of ours: what they count and name is what the block says. Their other words may change between
-versions; these figures do not."""
+"""The figures in generated sentences of a report of ours from before schema 1.2: what they count and name is what the block says. Their
+other words changed between versions; these figures did not. Later ones are compared word for word: sentence_rules.py."""
 
 import re
 from collections import Counter
@@ -8,9 +8,8 @@ from typing import Any
 
 from mkframe.validate.block_parts import block_cells, block_of
 from mkframe.validate.comparison_parts import whole
-from mkframe.validate.finding import Finding, Severity, error, shown
-from mkframe.validate.formats import COMPARISON
-from mkframe.validate.rule import Rule, Subject
+from mkframe.validate.finding import Finding, error, shown
+from mkframe.validate.rule import Subject
 
 _PLAN = re.compile(r"Timing protocol (\S{1,80}): (\d{1,20}) rounds of (\d{1,20}) samples, (\d{1,20}) warm-up")
 _SEEDS = re.compile(r"Random inputs and weights of workload (.{1,200}?) \(seeds: ([^)]*)\)", re.DOTALL)
@@ -21,11 +20,9 @@ _ENDED = re.compile(r"Cells without numbers: ([^.]*)\.")
 _PASSED = re.compile(r"(\d{1,20}) of (\d{1,20}) cells passed\.")
 
 
-def sentences(subject: Subject) -> Iterator[Finding]:
+def figures(subject: Subject) -> Iterator[Finding]:
     """Protocol, rounds, samples, warm-ups, seeds, processes, late samples, outcomes and their numbers, where the prose tells them."""
     block = block_of(subject.document)
-    if not block:
-        return
     texts: list[str] = subject.document["limitations"]
     expected = _expected(subject, block)
     early = next((index for index, text in enumerate(texts) if text.startswith("INCOMPLETE")), None)
@@ -92,15 +89,3 @@ def _checked(subject: Subject) -> Iterator[Finding]:
         told = "nothing of that" if found is None else " of ".join(_figures(found))
         why = f"{' of '.join(wanted)} cells passed, and it tells {shown(told)}"
         yield error("limitations", why, ("source_replay_checks",))
-
-
-PROSE_RULES: tuple[Rule, ...] = (
-    Rule(
-        id="limitations",
-        format=COMPARISON,
-        severities=(Severity.ERROR,),
-        says="the generated sentences of a report of ours tell the protocol, the figures and the outcomes of its block",
-        check=sentences,
-        needs_schema=True,
-    ),
-)

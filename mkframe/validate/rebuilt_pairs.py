@@ -2,6 +2,7 @@
 a cell has samples only where it came so far."""
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mkframe.validate.two_clocks import DRIFT
 
 if TYPE_CHECKING:
     from mkframe.validate.rebuild import Sampled
+    from mkframe.validate.samples_file import CellSamples
 
 PAIRS, CELLS = "samples-pairs", "samples-cells"
 
@@ -32,9 +34,12 @@ def pairs(document: dict[str, Any], sampled: "Iterable[Sampled]") -> Iterator[Fi
 
 def cells(document: dict[str, Any], sampled: "Iterable[Sampled]", known: frozenset[int], names: frozenset[str]) -> Iterator[Finding]:
     """`known`: the workers that measured floors; `names`: what the samples file holds."""
-    rounds = document["mkframe"]["timing"]["rounds"]
+    timing = document["mkframe"]["timing"]
+    rounds, owner = timing["rounds"], dict[int, int]()
     for one in sampled:
         cell = one.cell
+        if "rates" in cell.record and (why := out_of_turn(one.stream, timing["round_process"], owner)) is not None:
+            yield error(CELLS, f"{cell.text}: {why}", cell.path)
         if "rates" in cell.record and f"{'/'.join(map(str, cell.key))}/workers.npy" not in names:
             yield error(CELLS, f"{cell.text}: no array tells which worker took a round", cell.path)
         strange = sorted(set(one.stream.process) - known)
@@ -42,6 +47,19 @@ def cells(document: dict[str, Any], sampled: "Iterable[Sampled]", known: frozens
             yield error(CELLS, f"{cell.text}: rounds of worker {strange[0]}, which measured no floors", cell.path)
         if not cell.passed:
             yield from _not_passed(cell, len(one.stream.rounds) == rounds)
+
+
+def out_of_turn(stream: "CellSamples", round_process: list[int], owner: dict[int, int]) -> str | None:
+    """Processes measure one after the other, and a worker that ended is followed by one with a higher number; each belongs to one process.
+    `owner`: worker -> process, of the cells before this one too; it grows."""
+    taken = list(zip(stream.process, stream.rounds, strict=True))
+    for (worker, index), (following, later) in pairwise(taken):
+        if following < worker:
+            return f"worker {worker} took round {index}, and worker {following} round {later}: workers are counted up"
+    for worker, index in taken:
+        if owner.setdefault(worker, round_process[index]) != round_process[index]:
+            return f"worker {worker} took rounds of process {round_process[index]}, and of process {owner[worker]} elsewhere"
+    return None
 
 
 def _not_passed(cell: BlockCell, complete: bool) -> Iterator[Finding]:

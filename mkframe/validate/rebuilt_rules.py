@@ -70,9 +70,13 @@ REBUILT_RULES: tuple[Rule, ...] = (
             needs_file=True,
         )
         for id, severities, says in (
-            ("samples-file", (_E,), "the samples file holds well-formed arrays of the report's cells and rounds, and nothing else"),
+            ("samples-file", (_E,), "the samples file holds well-formed arrays of the report's cells and rounds, and not one byte else"),
             ("samples-pairs", (_E,), "in every sample the host's time is no smaller than the stream's (per_call, replay)"),
-            ("samples-cells", (_E, _W), "samples are of cells that came so far, and of workers that measured floors"),
+            (
+                "samples-cells",
+                (_E, _W),
+                "samples are of cells that came so far, and of workers that measured floors, each for one process and in their order",
+            ),
             ("rebuilt-summary", (_E,), "every figure of every summary of a cell follows from its samples"),
             ("rebuilt-step", (_E,), "the step of the event clock is the one that the samples show"),
             ("rebuilt-interval", (_E, _W), "intervals of medians follow from the samples, where there are at least two processes"),

@@ -20,7 +20,6 @@ from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
 from mkframe.validate.origin_rule import ORIGIN_RULES
 from mkframe.validate.payload_rule import PAYLOAD_RULES
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
-from mkframe.validate.prose_rules import PROSE_RULES
 from mkframe.validate.rebuilt_rules import REBUILT_RULES
 from mkframe.validate.round_rules import ROUND_RULES
 from mkframe.validate.rule import Rule, Subject
@@ -28,9 +27,11 @@ from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
 from mkframe.validate.schema_rule import RULE as SCHEMA
 from mkframe.validate.schema_rule import schema_findings
+from mkframe.validate.sentence_rules import SENTENCE_RULES
 from mkframe.validate.setting_rules import SETTING_RULES
 from mkframe.validate.summary_rules import SUMMARY_RULES
 from mkframe.validate.verdict_rules import VERDICT_RULES
+from mkframe.validate.version_rules import VERSION_RULES
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -99,11 +100,12 @@ RULES: tuple[Rule, ...] = (
     *SETTING_RULES,
     *DEVICE_RULES,
     *CELL_RULES,
+    *VERSION_RULES,
     *CHAIN_RULES,
     *FACT_RULES,
     *ROUND_RULES,
     *FLOOR_RULES,
-    *PROSE_RULES,
+    *SENTENCE_RULES,
     *DOUBT_RULES,
     *VERDICT_RULES,
     *ENERGY_RULES,

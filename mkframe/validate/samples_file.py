@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mkframe.errors import UnreadableError
 from mkframe.stats import Samples
 from mkframe.validate.finding import shown
+from mkframe.validate.zip_form import form_fault
 
 LIMIT = 64 * 2**20
 """Bytes of the whole archive when unpacked."""
@@ -60,6 +61,8 @@ class SamplesFile:
         # Other methods unpack without a limit.
         if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1 for entry in entries):
             raise self._fault("an array is encrypted, or packed in a way that numpy does not use")
+        if (why := form_fault(data, self._archive)) is not None:
+            raise self._fault(why)
         self._names = frozenset(entry.filename for entry in entries)
 
     @property

@@ -20,6 +20,13 @@ for _cell in TEMPLATE["mkframe"]["cells"]:
     for _key in ("rates", "twin", "kernels"):  # they belong to the samples of the published report
         _cell.pop(_key, None)
 TEMPLATE["mkframe"]["device"].pop("peaks", None)
+_OLD = (
+    "mkframe/__init__.py",
+    "mkframe/__main__.py",
+    "mkframe/canonical.py",
+    "mkframe_plugins/",
+)  # others came with the rates, or after them
+TEMPLATE["source_sha256"] = {name: digest for name, digest in TEMPLATE["source_sha256"].items() if name.startswith(_OLD)}
 SHAPES = ({"rows": 33, "channels": 32, "hidden": 64}, {"rows": 257, "channels": 64, "hidden": 128})
 THREE = (0, 0, 1, 1, 2, 2)
 STEP_MS = 3.2e-05  # that of `samples`
@@ -122,7 +129,7 @@ def settle(made: Document) -> Document:
 
 def _clocks() -> Document:
     """Of which nothing is known."""
-    return dict.fromkeys(("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons"))
+    return dict.fromkeys(("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons", "other_processes"))
 
 
 def _rates(made: Document, cell: Document) -> Document | None:
@@ -139,25 +146,64 @@ def _sentences(block: Document) -> tuple[list[str], str]:
     count = Counter(cell["outcome"] for cell in cells)
     passed, missing, late = count.pop("passed", 0), count.pop("incomplete", 0), sum(cell["late_samples"] or 0 for cell in cells)
     ended = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items()))
-    told = [f"INCOMPLETE: the run ended early, {missing} cells lack some of their blocks."] if block["incomplete"] else []
-    told.append(f"Random inputs and weights of workload {block['workload']} (seeds: {', '.join(f'{n} {seeds[n]}' for n in seeds)}).")
-    told.append(
-        f"Timing protocol {timing['protocol']}: {timing['rounds']} rounds of {timing['samples_per_round']} samples, "
-        f"{timing['warmups']} warm-ups before each."
+    several = f"Rounds are spread over {timing['processes']} processes; intervals are Student's t over the processes' medians."
+    schedules = sorted({cell["engine"] for cell in cells if cell["outcome"] == "passed" and not cell["baseline"]})
+    counts = f"{timing['rounds']} rounds of {timing['samples_per_round']} samples, {timing['warmups']} warm-ups before each"
+    on_cpu = block["device"]["kind"] == "cpu"
+    told = (
+        block["incomplete"] and f"INCOMPLETE: the run ended early, {missing} cells lack some of their blocks and have no numbers.",
+        f"Random inputs and weights of workload {block['workload']} (seeds: {', '.join(f'{n} {seeds[n]}' for n in seeds)}); {_CLAIM}",
+        f"Timing protocol {timing['protocol']}: {counts}, {_ROTATED}; one sample is {_SAMPLES[timing['protocol']]}.",
+        _CLOCKS["cpu" if on_cpu else "held" if timing["hold"] else "bare"],
+        late and f"{late} held samples were reached by the GPU before the host had enqueued them; they are kept, and counted per cell.",
+        "All rounds share one process: differences below 5 % are not decided." if timing["processes"] == 1 else several,
+        _CACHES["cold" if timing["cache_state"] == "cold" else timing["protocol"]],
+        "assessment" in seeds
+        and "Assessment shapes and their seed are apart from development; they are a fixed set, no proof for other shapes.",
+        on_cpu
+        and schedules
+        and f"On this CPU {', '.join(schedules)} ran as CPU implementations; their times say nothing of GPU kernels of the same name.",
+        ended and f"Cells without numbers: {ended}.",
+        block["energy"]["status"] == "not_measured" and "Energy was not measured.",
     )
-    if block["device"]["kind"] == "cpu":
-        told.append("CPU run: no GPU took part.")
-    elif timing["hold"]:
-        told.append("Everything timed was enqueued behind a delay kernel.")
-    if late:
-        told.append(f"{late} held samples were reached by the GPU before the host had enqueued them.")
-    several = f"Rounds are spread over {timing['processes']} processes."
-    told.append("All rounds share one process." if timing["processes"] == 1 else several)
-    if ended:
-        told.append(f"Cells without numbers: {ended}.")
-    if block["energy"]["status"] == "not_measured":
-        told.append("Energy was not measured.")
-    return told, f"{passed} of {len(cells) - count['unsupported']} cells passed."
+    done = {check for cell in cells if cell["outcome"] == "passed" for check in cell["checks"]}
+    checked = [text for name, text in _CHECKED.items() if name in done]
+    return [text for text in told if text], f"{passed} of {len(cells) - count['unsupported']} cells passed. {' '.join(checked)}"
+
+
+_CLAIM = "nothing is claimed of trained models or whole applications."
+_ROTATED = "engines rotated by one position per round"
+_SAMPLES = {
+    "per_call": "one call",
+    "replay": "a number of graph replays back to back, divided by that number",
+    "unrolled": "the slope between two graphs of chained calls, per call",
+    "cold": "the slope between two graphs of chained calls over more buffers than L2 holds, or one call after L2 was evicted, as the "
+    "configuration says",
+}
+_CLOCKS = {
+    "cpu": "CPU run: the stream time is a clock pair right around the call, the host time a pair outside of it; no GPU took part.",
+    "held": "Inputs and outputs stay on the device. Everything timed was enqueued behind a delay kernel: the stream time between two CUDA "
+    "events does not hold the host's pace, while the host time holds what was left of the delay.",
+    "bare": "Inputs and outputs stay on the device; the stream time between two CUDA events may include idle gaps of the dispatch.",
+}
+_SAME_BUFFERS = "Every call reads the same buffers: caches are warm, and no rate here is a memory bandwidth."
+_CACHES = {
+    "cold": "L2 is cold for every call; the instruction cache, kernel parameters and the TLB stay warm.",
+    "unrolled": "Calls rotate over distinct inputs and outputs and share their weights: caches are warm, and no rate here is a memory "
+    "bandwidth.",
+    "per_call": _SAME_BUFFERS,
+    "replay": _SAME_BUFFERS,
+}
+_CHECKED = {
+    "poison nan": "Each output and scratch buffer was poisoned (NaN, then a finite pattern) before each validated call.",
+    "input negated": "The input was changed in place, by negation and by a fresh draw, and the same binding or capture followed it.",
+    "shifted buffers": "A second binding or capture on buffers at other addresses gave the right result.",
+    "inputs intact": "Inputs and weights were unchanged afterwards.",
+    "producer": "Each engine was right behind a kernel that wrote its input late, in one captured graph.",
+    "after timing": "The output of the last timed call was checked.",
+    "joined": "After the timings the output was right at the moment at which a call had ended, on its stream.",
+    "fresh input": "No call was faster on the input and output of the timed loop than on new ones (10 %, three repeats).",
+}
 
 
 def _interval(values: "stats.Samples", process: Sequence[int]) -> Document:

@@ -133,7 +133,7 @@ def _not_said(made: Document) -> None:
 
 def _ended_early(made: Document) -> None:
     made["mkframe"]["incomplete"] = True
-    made["limitations"].insert(0, "INCOMPLETE: the run ended early, 0 cells lack some of their blocks.")
+    made["limitations"].insert(0, "INCOMPLETE: the run ended early, 0 cells lack some of their blocks and have no numbers.")
 
 
 def _host_a_little_short(made: Document) -> None:
@@ -218,6 +218,8 @@ def _of_ours() -> Iterator[tuple[Any, ...]]:
     yield "round-process", "round of another process", put("/mkframe/rounds/3/process", 0), "/mkframe/rounds/3/process"
     yield "round-process", "round that is not", put("/mkframe/rounds/3/round", 6), "/mkframe/rounds/3/round"
     yield "limitations", "protocol not named", _without_protocol, "/limitations"
+    accumulated = OURS["precision"].replace("FP32 accumulation", "FP16 accumulation")
+    yield "precision", "another accumulation", put("/precision", accumulated), "/precision"
     yield "cells", "cell twice", appended(cell(0, "persistent"), "/mkframe/cells"), f"/mkframe/cells/{len(OURS['mkframe']['cells'])}"
     yield "cells", "two shapes of a case", put(f"{cell(0, 'torch-compile')}/shape/rows", 99), f"{cell(0, 'torch-compile')}/shape"
     yield "cells", "a shape under two numbers", put(f"{cell(0, 'torch-compile')}/case", 7), f"{cell(0, 'torch-compile')}/case"
@@ -284,7 +286,9 @@ def _slower_baseline(made: Document) -> None:
 
 
 _FOLLOWS = {
+    "another precision": ("precision",),
     "floor out of order": ("floors",),
+    "cold per_call": ("limitations",),
     "another number of samples": ("config", "limitations"),
     "more processes": ("config", "floors", "limitations"),
     "round that is not": ("round-clocks",),

@@ -241,7 +241,7 @@ def with_rates(document: Document, *, cold: bool, peak_flops: float = 1e15, read
             "sets": 4,
             "footprint": 1.0,
         }
-        document["limitations"] = [text.replace("protocol per_call:", "protocol cold:") for text in document["limitations"]]
+        document["limitations"] = [_told_cold(text) for text in document["limitations"]]
     block["config"]["device"]["card"] = None  # these peaks are of no card
     rehash(block)
     block["device"]["peaks"] = {
@@ -265,6 +265,22 @@ def with_rates(document: Document, *, cold: bool, peak_flops: float = 1e15, read
             sets = max(4, ceil(block["device"]["l2_bytes"] / cell["cost"]["bytes"]))
             cell["facts"] = {**cell["facts"], "k1": 20, "k2": 20 + ceil(2e-4 / seconds), "sets": sets, "edges": "full"}
     return document
+
+
+_COLD = {
+    "protocol per_call:": "protocol cold:",
+    "one sample is one call.": "one sample is the slope between two graphs of chained calls over more buffers than L2 holds, or one call "
+    "after L2 was evicted, as the configuration says.",
+    "Every call reads the same buffers: caches are warm, and no rate here is a memory bandwidth.": "L2 is cold for every call; the "
+    "instruction cache, kernel parameters and the TLB stay warm.",
+}
+"""What the sentences of the published report say otherwise in a cold one."""
+
+
+def _told_cold(text: str) -> str:
+    for warm, cold in _COLD.items():
+        text = text.replace(warm, cold)
+    return text
 
 
 def _cold(block: Document) -> bool:
@@ -1015,3 +1031,144 @@ def _calls_of_a_third_partys_engine_that_overlap(_: Document, block: Document, _
         cell["implementation"] = "elsewhere.engines:Overlapping"
         cell["facts"]["edges"] = "programmatic"
     return ("=/mkframe/cells/0/facts/edges",)
+
+
+# What a run always says ------------------------------------------------------------------------------------------------------------
+
+
+@_own
+def _no_word_on_caches(document: Document, _: Document, __: Random) -> Places:
+    document["limitations"] = [text for text in document["limitations"] if "warm" not in text or "warm-ups" in text]
+    return ("=/limitations",)
+
+
+@_own
+def _everything_is_claimed(document: Document, _: Document, __: Random) -> Places:
+    index = next(i for i, text in enumerate(document["limitations"]) if "nothing is claimed" in text)
+    document["limitations"][index] = document["limitations"][index].replace("nothing is claimed", "everything is claimed")
+    return (f"=/limitations/{index}",)
+
+
+@_own
+def _a_sentence_that_no_run_writes(document: Document, _: Document, random: Random) -> Places:
+    index = random.randrange(len(document["limitations"]) + 1)
+    document["limitations"].insert(index, "An independent laboratory confirmed these times.")
+    return (f"=/limitations/{index}",)
+
+
+@_own
+def _a_sentence_twice(document: Document, _: Document, random: Random) -> Places:
+    document["limitations"].append(random.choice(document["limitations"]))
+    return (f"=/limitations/{len(document['limitations']) - 1}",)
+
+
+@_own
+def _sentences_in_another_order(document: Document, _: Document, __: Random) -> Places:
+    document["limitations"].reverse()
+    return ("/limitations",)
+
+
+@_own
+def _checks_that_were_not_told(document: Document, _: Document, __: Random) -> Places:
+    told = document["source_replay_checks"]
+    document["source_replay_checks"] = told[: told.index("passed.") + len("passed.")]
+    return ("=/source_replay_checks",)
+
+
+@_own
+def _checks_turned_round(document: Document, _: Document, __: Random) -> Places:
+    document["source_replay_checks"] = document["source_replay_checks"].replace("gave the right result", "was not tried")
+    return ("=/source_replay_checks",)
+
+
+@_own
+def _another_precision_behind_its_name(document: Document, _: Document, __: Random) -> Places:
+    document["precision"] = document["precision"].replace("FP32 accumulation", "FP16 accumulation")
+    return ("=/precision",)
+
+
+@_own
+def _a_contract_under_the_name_of_another(document: Document, block: Document, __: Random) -> Places:
+    block["precision"]["accumulate"] = block["config"]["precision"]["accumulate"] = "float16"
+    rehash(block)
+    document["precision"] = document["precision"].replace("FP32 accumulation", "FP16 accumulation")
+    return ("=/mkframe/precision/accumulate",)
+
+
+# Older than it is ------------------------------------------------------------------------------------------------------------------
+
+
+def _aged(document: Document, block: Document, *keys: str) -> None:
+    """Without what schema 1.2 brought: rules are milder to reports before it."""
+    for key in keys:
+        for cell in block["cells"]:
+            cell.pop(key, None)
+    if "peaks" in keys:
+        block["device"].pop("peaks", None)
+    if "sources" in keys:
+        document["source_sha256"] = {name: document["source_sha256"][name] for name in ("mkframe/__init__.py", "mkframe/canonical.py")}
+
+
+def _without_a_check(block: Document, index: int) -> None:
+    block["cells"][index]["checks"].remove("fresh input")
+
+
+@_own
+def _no_rates_and_a_check_less(_: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    _without_a_check(block, index)
+    _aged(_, block, "rates")
+    return (f"=/mkframe/cells/{index}",)
+
+
+@_own
+def _one_cell_without_rates_and_a_check_less(_: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    _without_a_check(block, index)
+    del block["cells"][index]["rates"]
+    return (f"=/mkframe/cells/{index}",)
+
+
+@_own
+def _older_in_all_but_its_sources(document: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    _without_a_check(block, index)
+    _aged(document, block, "rates", "kernels", "twin", "peaks")
+    return (f"=/mkframe/cells/{index}",)
+
+
+@_own
+def _older_in_all_but_its_day(document: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["cells"]))
+    _without_a_check(block, index)
+    _aged(document, block, "rates", "kernels", "twin", "peaks", "sources")
+    document["recorded_on"] = "2026-12-01"
+    return (f"=/mkframe/cells/{index}",)
+
+
+@_own
+def _older_in_all_but_the_peaks_of_its_device(document: Document, block: Document, random: Random) -> Places:
+    _aged(document, block, "rates", "kernels", "twin", "sources")
+    return (f"=/mkframe/cells/{random.randrange(len(block['cells']))}",)
+
+
+@_own
+def _no_peaks_beside_rates(document: Document, block: Document, _: Random) -> Places:
+    _aged(document, block, "sources")
+    block["device"].pop("peaks", None)
+    return ("=/mkframe/device",)
+
+
+@_own
+def _a_reading_that_counts_no_other_processes(_: Document, block: Document, random: Random) -> Places:
+    index = random.randrange(len(block["rounds"]))
+    del block["rounds"][index]["after"]["other_processes"]
+    return (f"=/mkframe/rounds/{index}/after",)
+
+
+@_own
+def _chains_that_nobody_asked_for(_: Document, block: Document, __: Random) -> Places:
+    for key in ("k1", "slope_us", "footprint"):
+        del block["config"]["timing"][key]
+    rehash(block)
+    return ("=/mkframe/config",)

@@ -18,6 +18,7 @@ LAYERS = {
         "decision",
         "stability",
         "seeds",
+        "sentences",
         "energy_budget",
         "stamp",
         "_stamp",

@@ -17,8 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_comparison_rules import JSON, places
 
+from mkframe.errors import UnreadableError
 from mkframe.validate import RULES, Finding, Severity, check_document, validate, validate_stream
 from mkframe.validate.rebuilt_rules import REBUILT_RULES
+from mkframe.validate.samples_file import SamplesFile
 
 DATA = npz(CELLS)
 PLACE = f"development/0/{GRAPH}"
@@ -331,6 +333,15 @@ def test_times_at_the_ends_of_float64_are_no_exception(tmp_path: Path, value: fl
     path = written(tmp_path, data=zipped({**MEMBERS, f"{PLACE}/stream_ms.npy": array(extreme), f"{PLACE}/host_ms.npy": array(extreme)}))
     found = told(path)
     assert ("E", "rebuilt-summary", f"{ENTRY}/stream_summary/p50_ms") in found
+
+
+@settings(max_examples=100)
+@given(junk=st.binary(min_size=1, max_size=60), where=st.integers(0, len(DATA)))
+def test_bytes_put_anywhere_into_the_samples_are_found(junk: bytes, where: int) -> None:
+    """At both ends, between arrays, and within them."""
+    SamplesFile(DATA, "beside the report", len(CELLS))
+    with pytest.raises(UnreadableError):
+        SamplesFile(DATA[:where] + junk + DATA[where:], "beside the report", len(CELLS))
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mkframe import sentences
 from mkframe.canonical import digest, dumps, sha256
 from mkframe.model.checks import all_checks
 from mkframe.model.device import ClockReading
@@ -35,10 +36,12 @@ from mkframe.model.report import (
     TimingRecord,
     VerdictRecord,
 )
-from mkframe.report import sentences
+from mkframe.report.run_facts import run_facts
 from mkframe.validate import Finding, Result, Severity, check_document, check_schema, validate
 from mkframe.validate.finding import pointer, readable
 from mkframe.validate.formats import recognise
+from mkframe.validate.rule import Subject
+from mkframe.validate.run_facts import run_facts as facts_of_document
 from mkframe.validate.schema_rule import MAX_FINDINGS
 from mkframe.validate.schemas import schema, validator
 
@@ -50,6 +53,7 @@ COMPARISON = json.loads((DATA / "valid" / "residual-mlp-rtx3090.json").read_text
 ENERGY = json.loads((DATA / "valid" / "qda-energy-a100.json").read_text())
 MINIMAL = json.loads((DATA / "valid" / "minimal-comparison.json").read_text())
 HASH = "0123456789abcdef" * 4
+RECORDED_ON = "2026-10-05"
 
 
 def _found(document: Any) -> list[tuple[str, str]]:
@@ -180,7 +184,8 @@ def _report() -> ComparisonReport:
         "precision": asdict(PRECISIONS["fp16"]),
         "device": {"kind": "auto", "card": None},
         "timing": {"protocol": "per_call", "rounds": 2, "samples_per_round": 5, "processes": 2, "warmups": 3, "hold": "auto"}
-        | {"spin_up_s": "auto", "cell_timeout_s": 600.0},
+        | {"spin_up_s": "auto", "cell_timeout_s": 600.0}
+        | dict.fromkeys(("replays", "k1", "slope_us", "sets", "method", "footprint")),
         "targets": "none",
         "energy": {"protocol": "none"},
     }
@@ -255,7 +260,7 @@ def _report() -> ComparisonReport:
         "broken": EngineResult(passed=False, replay_changed_input=False),
     }
     return ComparisonReport(
-        recorded_on="2026-10-05",
+        recorded_on=RECORDED_ON,
         device="A CPU",
         precision=PRECISIONS["fp16"].describe(),
         packages={"mkframe": "0.1.0", "torch": "2.13.0"},
@@ -265,9 +270,9 @@ def _report() -> ComparisonReport:
         source_sha256={"mkframe/__init__.py": HASH},
         source_commit=HASH[:40],
         sets={"smoke": (CaseResult(shape=shape, engines=engines),)},
-        limitations=sentences.limitations(block),
+        limitations=sentences.limitations(run_facts(block, RECORDED_ON)),
         sanitizers="not run",
-        source_replay_checks=sentences.replay_checks(block),
+        source_replay_checks=sentences.replay_checks(run_facts(block, RECORDED_ON)),
         mkframe=block,
     )
 
@@ -285,6 +290,12 @@ def test_our_own_report_is_valid_as_a_document_and_as_a_file(tmp_path: Path) -> 
     (tmp_path / "report.json").write_text(dumps(document), encoding="utf-8")
     result = validate(tmp_path / "report.json")
     assert (result.ok, result.format, result.findings) == (True, "comparison", ())
+
+
+def test_the_sentences_of_a_report_follow_from_the_same_facts_before_and_after_it_was_written() -> None:
+    report = _report()
+    written = json.loads(dumps(report.document()))
+    assert facts_of_document(Subject(document=written)) == run_facts(report.mkframe, RECORDED_ON)
 
 
 def test_a_report_that_the_model_should_not_hold_is_refused_before_it_is_written() -> None:

@@ -5,6 +5,7 @@ import copy
 import io
 import json
 import shutil
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from report_mutants_own import with_rates
 
 from mkframe.probe.session import probe_gpu
 from mkframe.validate import RULES, Finding, Rule, Severity, check_document, validate
+from mkframe.validate.rebuilt_pairs import out_of_turn
+from mkframe.validate.samples_file import CellSamples
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "valid"
@@ -253,6 +256,71 @@ def _host_inside_in_one_sample(arrays: dict[str, Any], place: str) -> None:
 
 def _no_workers(arrays: dict[str, Any], place: str) -> None:
     del arrays[f"{place}/workers"]
+
+
+def _changed_archive(folder: Path, change: Callable[[bytes], bytes]) -> Filed:
+    _named(bases()["our published report"], folder, change(next(PUBLISHED.glob("samples-*.npz")).read_bytes()))
+    return Filed(path=folder / "report.json", place="/mkframe/samples", settings={"strict": True})
+
+
+def _with_comment(data: bytes) -> bytes:
+    stream = io.BytesIO(data)
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.comment = b"measured twice"
+    return stream.getvalue()
+
+
+def _with_a_gap(data: bytes) -> bytes:
+    """Bytes between the last array and the directory, whose place the end record tells anew."""
+    start = int.from_bytes(data[-6:-2], "little")
+    return data[:start] + b"between" + data[start:-6] + (start + 7).to_bytes(4, "little") + data[-2:]
+
+
+def _with_one_name_twice(data: bytes) -> bytes:
+    stream = io.BytesIO(data)
+    with zipfile.ZipFile(stream, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr(archive.namelist()[0], archive.read(archive.namelist()[0]))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda data: b"before" + data, lambda data: data + b"after", _with_comment, _with_a_gap, _with_one_name_twice],
+    ids=["bytes before", "bytes after", "a comment", "a gap", "a name twice"],
+)
+def test_an_archive_is_one_from_its_first_byte_to_its_last(change: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    filed = _changed_archive(tmp_path / "run", change)
+    found = validate(filed.path, **filed.settings).findings
+    assert _is_at(filed, found)
+    assert {finding.rule for finding in _errors(found)} == {"samples-file"}
+
+
+def _workers_backwards(arrays: dict[str, Any], _: str) -> None:
+    for name in arrays:
+        if name.endswith("/workers"):
+            arrays[name] = arrays[name][::-1].copy()
+
+
+def test_workers_take_rounds_in_their_order(tmp_path: Path) -> None:
+    filed = _other_arrays(tmp_path / "run", _workers_backwards)
+    assert _is_at(filed, validate(filed.path, **filed.settings).findings)
+    found = validate(filed.path, without={"samples-cells"}, **filed.settings).findings
+    assert _errors(found) == []
+
+
+def _taken(workers: list[int]) -> CellSamples:
+    return CellSamples(stream_ms=np.ones((6, 1)), process=tuple(workers), rounds=tuple(range(6)))
+
+
+def test_a_worker_belongs_to_one_process_in_all_cells() -> None:
+    owner: dict[int, int] = {}
+    dealt = [0, 0, 1, 1, 2, 2]
+    assert out_of_turn(_taken([0, 1, 2, 2, 3, 3]), dealt, owner) is None
+    assert out_of_turn(_taken([0, 0, 2, 2, 3, 4]), dealt, owner) is None
+    assert owner == {0: 0, 1: 0, 2: 1, 3: 2, 4: 2}
+    assert out_of_turn(_taken([0, 0, 1, 1, 2, 2]), dealt, dict(owner)) == "worker 1 took rounds of process 1, and of process 0 elsewhere"
+    assert out_of_turn(_taken([1, 0, 2, 2, 3, 3]), dealt, dict(owner)) is not None
 
 
 def _payload_that_is_not_there(folder: Path) -> Filed:

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import Any, get_type_hints
@@ -270,6 +271,7 @@ def _honest(random: Random) -> Document:
             for cell in block["cells"]:
                 del cell[key]
         del block["device"]["peaks"]
+        made["recorded_on"] = "2026-11-30"
     return settle(made)
 
 
@@ -281,6 +283,63 @@ def test_honest_reports_of_ours_raise_no_alarm() -> None:
         if found := _errors(made):
             alarms[index] = found
     assert alarms == {}
+
+
+def test_no_sentence_of_an_honest_report_can_be_left_out_changed_or_added() -> None:
+    """One at a time, in reports of every protocol, device and end."""
+    random = Random(20261202)
+    tried = set()
+    for made in filter(_is_newer, (_honest(random) for _ in range(60))):
+        told = made["limitations"]
+        index = random.randrange(len(told))
+        at = random.randrange(len(told[index]))
+        changed = told[index][:at] + "#" + told[index][at + 1 :]
+        for place, other in (
+            ("/limitations", told[:index] + told[index + 1 :]),
+            (f"/limitations/{index}", [*told[:index], changed, *told[index + 1 :]]),
+            (f"/limitations/{len(told)}", [*told, told[index]]),
+            (f"/limitations/{len(told)}", [*told, changed]),
+        ):
+            assert ("limitations", place) in _errors(made | {"limitations": other}), (index, other)
+        tried.add(told[index].split()[0])
+        checked = made["source_replay_checks"]
+        assert _errors(made | {"source_replay_checks": f"{checked} "}) == [("limitations", "/source_replay_checks")]
+    assert len(tried) > 5
+
+
+def _is_newer(made: Document) -> bool:
+    return "rates" in made["mkframe"]["cells"][0]
+
+
+def test_words_of_an_earlier_version_stand_in_reports_of_its_days_alone() -> None:
+    document = _published()
+    index = next(i for i, text in enumerate(document["limitations"]) if "intervals resample processes" in text)
+    assert _errors(document) == []
+    assert _errors(document | {"recorded_on": "2026-12-01"}) == [("limitations", f"/limitations/{index}")]
+    document["limitations"][index] = "Rounds are spread over 3 processes; intervals are Student's t over the processes' medians."
+    assert _errors(document) == _errors(document | {"recorded_on": "2026-12-01"}) == []
+
+
+@pytest.mark.parametrize("contract", sorted(PRECISIONS))
+def test_a_precision_is_told_in_the_words_of_its_contract(contract: str) -> None:
+    """And one of our contracts, under its name, with another product, is not one."""
+    document = _published()
+    block = document["mkframe"]
+    block["precision"] = block["config"]["precision"] = asdict(PRECISIONS[contract])
+    block["config_sha256"] = digest(block["config"])
+    document["precision"] = {
+        "fp16": "FP16 input/weights; FP16 hidden state; FP32 accumulation, FP32 bias and FP32 output",
+        "bf16": "BF16 input/weights; BF16 hidden state; FP32 accumulation, FP32 bias and FP32 output",
+        "fp32": "FP32 input/weights; FP32 hidden state; FP32 accumulation, FP32 bias and FP32 output",
+        "tf32": "TF32 products of FP32 input/weights; FP32 hidden state; FP32 accumulation, FP32 bias and FP32 output",
+    }[contract]
+    of_it = [found for found in _errors(document) if found[0] == "precision"]
+    assert of_it == []
+    document["precision"] = document["precision"].replace("accumulation", "sums")
+    assert [found for found in _errors(document) if found[0] == "precision"] == [("precision", "/precision")]
+    block["precision"]["hidden"] = "float8"
+    found = [pointer for rule, pointer in _errors(document) if rule == "precision"]
+    assert found == ["/mkframe/precision/hidden", "/mkframe/precision"]
 
 
 def test_the_order_of_keys_means_nothing() -> None:
