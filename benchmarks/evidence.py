@@ -20,7 +20,9 @@ from mkframe.stamp import source
 
 CARD = "device-card-h200"
 NINE = "shape=[development,assessment]"
-ENGINES = "engine=[persistent-graph,persistent-global-graph,torch-compile-graph,triton-fused-graph,torch-cublas-graph]"
+OURS = "persistent-graph,persistent-global-graph,conventional-graph"
+ENGINES = f"engine=[{OURS},torch-compile-graph,triton-fused-graph,torch-cublas-graph]"
+CALLS = f"engine=[persistent,{OURS},torch-compile-graph,triton-fused-graph]"
 GRAPHS = "engine=[torch-cublas-graph,torch-compile-graph]"
 FAULTS = (
     "crash",
@@ -74,7 +76,8 @@ def claims() -> tuple[Claim, ...]:
         ),
         Claim(name="residual-mlp-footprint-warm-h200-unrolled", arguments=(*footprint, "timing=unrolled"), seconds=25),
         Claim(name="residual-mlp-footprint-evict-h200-cold", arguments=(*footprint, "timing=cold", "timing.method=evict"), seconds=25),
-        Claim(name="residual-mlp-engines-h200-unrolled", arguments=(ENGINES, NINE, "timing=unrolled"), seconds=260),
+        Claim(name="residual-mlp-engines-h200-unrolled", arguments=(ENGINES, NINE, "timing=unrolled"), seconds=280),
+        Claim(name="residual-mlp-engines-h200-per-call", arguments=(CALLS, NINE), seconds=110),
         Claim(name="faults-h200-per-call", arguments=faults, seconds=90, exit_code=1),
         Claim(name="residual-mlp-baselines-h200-per-call", arguments=("engine=baselines", NINE), seconds=120),
     )
