@@ -25,6 +25,7 @@ from mkframe.sanitize.tool import TOOLS, find
 
 CLEAN = "say(CLEAN[tool]); answer()"
 ONE = ("engine=persistent", "shape=smoke")
+CPU_ONLY = f"plugin_path={Path(__file__).parents[1] / 'cheats' / 'careless'}"  # brings the engine careful
 
 
 @pytest.fixture(autouse=True)
@@ -46,18 +47,18 @@ def calls(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_every_cell_under_every_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = sanitize(tmp_path, CLEAN, "engine=[persistent,persistent-graph,conventional]", "shape=smoke")
+    code, found = sanitize(tmp_path, CLEAN, "engine=[persistent,persistent-graph,careful]", "shape=smoke", CPU_ONLY)
     assert (code, found["passed"], found["format"]) == (0, True, "sanitize/1")
     assert found["sanitizer"] == {"name": "compute-sanitizer", "version": "2025.1.0.0"}
     keys = [(cell["engine"], cell["case"], cell["tool"]) for cell in found["cells"]]
     assert sorted(keys) == sorted((e, c, t) for e in ("persistent", "persistent-graph") for c in (0, 1) for t in TOOLS)
     assert {cell["outcome"] for cell in found["cells"]} == {"clean"}
     assert found["totals"]["memcheck"] == {"cells": 4, "clean": 4, "unchecked": 0, "errors": 0, "warnings": 0}
-    assert [(item["engine"], item["reason"]) for item in found["unsupported"]] == [("conventional", "runs on cpu only")] * 2
+    assert [(item["engine"], item["reason"]) for item in found["unsupported"]] == [("careful", "runs on cpu only")] * 2
     assert found["source_sha256"] == {"engine.py": "0" * 64}
     out = capsys.readouterr().out
     assert "racecheck: 0 errors, 0 warnings on 4 cells\n" in out
-    assert "conventional: not checked on 2 cases: runs on cpu only\n" in out
+    assert "careful: not checked on 2 cases: runs on cpu only\n" in out
 
 
 def test_what_the_tool_and_the_program_are_given(tmp_path: Path) -> None:
@@ -259,8 +260,8 @@ def test_without_a_gpu_there_is_nothing_to_check(monkeypatch: pytest.MonkeyPatch
 
 
 def test_engines_that_cannot_run_there_are_nothing_to_check() -> None:
-    with pytest.raises(SelectionError, match=r"nothing to check: conventional on smoke\[0\]: runs on cpu only"):
-        sanitize_command.main(["engine=conventional", "shape=smoke"])
+    with pytest.raises(SelectionError, match=r"nothing to check: careful on smoke\[0\]: runs on cpu only"):
+        sanitize_command.main(["engine=careful", "shape=smoke", CPU_ONLY])
 
 
 PASS_ON = "code = run_program(); say(CLEAN[tool]); sys.exit(code)"
@@ -343,8 +344,8 @@ def test_the_runner_needs_no_gpu_of_its_own(tmp_path: Path) -> None:
     from mkframe.plan.build import build_plan
     from mkframe.plugin.loader import load_registry
 
-    registry = load_registry()
-    plan = build_plan(one_job(["engine=conventional", "shape=smoke"], "sanitize", registry), registry, GPU)
+    registry = load_registry((CPU_ONLY.removeprefix("plugin_path="),))
+    plan = build_plan(one_job(["engine=careful", "shape=smoke"], "sanitize", registry), registry, GPU)
     tool = find(str(fake_sanitizer(tmp_path, CLEAN)))
     result = Runner(plan, tool, TOOLS, limit_s=1.0, jobs=1, tell=lambda done, count, check: None).run()
     assert (result.passed, result.checks) == (False, ())
