@@ -10,7 +10,7 @@ from mkframe.kernels import current_target, facts, kernel_sources, node, target_
 from mkframe.plugin import Device, Engine, Kernel, Launches, Precision, Role, Target, TensorSpec
 from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
 from mkframe_plugins.residual_mlp.kernels.configs import MMA_K, MMA_ROWS, up
-from mkframe_plugins.residual_mlp.kernels.product_configs import OneProduct, kernel_of, one_product
+from mkframe_plugins.residual_mlp.kernels.product_configs import OneProduct, candidates, chosen, kernel_of
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
 
@@ -32,14 +32,15 @@ class ConventionalCuda(Engine):
             return f"no kernel for compute capability {device.compute_capability}"
         if case.depth > 1:
             return f"one block, not a chain of {case.depth}"
-        for config in self._configs(case, precision, target):
-            if config.shared_bytes > target.shared_bytes_per_block:
+        for narrowest, *_ in self._candidates(case, precision, target):
+            if narrowest.shared_bytes > target.shared_bytes_per_block:
                 most = target.shared_bytes_per_block >> 10
-                return f"{config.shared_bytes >> 10} KiB of weights and rows do not fit on chip ({most} KiB a block)"
+                return f"{narrowest.shared_bytes >> 10} KiB of weights and rows do not fit on chip ({most} KiB a block)"
         return None
 
     def kernels(self, case: MlpCase, precision: Precision, target: Target, options: TileOptions) -> tuple[Kernel, ...]:
-        return tuple(dict.fromkeys(kernel_of(config) for config in self._configs(case, precision, target)))
+        found = [chosen(widths, case.rows, target) for widths in self._candidates(case, precision, target)]
+        return tuple(kernel_of(config) for configs in found for config in configs) if all(found) else ()
 
     def scratch(self, case: MlpCase, precision: Precision, options: TileOptions) -> Mapping[str, TensorSpec]:
         """h (rows, hidden up to whole steps) in the contract's dtype."""
@@ -49,7 +50,7 @@ class ConventionalCuda(Engine):
         if options != TileOptions():
             raise ValueError(f"engine.{self.id}.options: tile_rows is for the CPU; on CUDA the kernel's policy chooses")
         target, rows = current_target(), (case.rows, ctypes.c_int32)
-        first, second = self._configs(case, precision, target)
+        first, second = (chosen(widths, case.rows, target)[0] for widths in self._candidates(case, precision, target))
         x, h = tensors["x"], tensors["h"]
         taken = ((first, (x, tensors["W1"], tensors["b1"], x, h, rows)), (second, (h, tensors["W2"], tensors["b2"], x, tensors["y"], rows)))
         tiles = -(-case.rows // MMA_ROWS)
@@ -59,12 +60,10 @@ class ConventionalCuda(Engine):
     def sources(self) -> tuple[str, ...]:
         return kernel_sources("mkframe_plugins.residual_mlp.kernels.one_product")
 
-    def _configs(self, case: MlpCase, precision: Precision, target: Target) -> tuple[OneProduct, ...]:
-        """Of both products; where the number of multiprocessors is not known, for one of them and for as many as anybody has."""
-        found: dict[OneProduct, None] = {}
-        counts = (target.multiprocessors,) if target.multiprocessors is not None else (1, case.rows)
-        for count in counts:
-            of_case = partial(one_product, case.rows, bf16=precision.input == "bfloat16", target=target, multiprocessors=count)
-            found[of_case(case.channels, case.hidden, case.channels, residual=False)] = None
-            found[of_case(case.hidden, case.channels, up(case.hidden, MMA_K), residual=True)] = None
-        return tuple(found)
+    def _candidates(self, case: MlpCase, precision: Precision, target: Target) -> tuple[tuple[OneProduct, ...], ...]:
+        """Of the first product and of the second one."""
+        of_case = partial(candidates, bf16=precision.input == "bfloat16", arch=target.arch)
+        return (
+            of_case(case.channels, case.hidden, case.channels, residual=False),
+            of_case(case.hidden, case.channels, up(case.hidden, MMA_K), residual=True),
+        )

@@ -11,11 +11,12 @@ from mkframe.model.precision import PRECISIONS
 from mkframe.plugin import Kernel
 from mkframe_plugins.residual_mlp.conventional_cuda import ConventionalCuda
 from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
-from mkframe_plugins.residual_mlp.kernels.product_configs import OneProduct, one_product
+from mkframe_plugins.residual_mlp.kernels.product_configs import OneProduct, candidates, chosen
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
-SHAPES = ((1, 7, 13), (33, 32, 64), (129, 31, 47), (1024, 128, 256), (40, 16, 256), (50, 80, 112))
+SHAPES = ((1, 7, 13), (100, 1, 1), (33, 32, 64), (129, 31, 47), (1024, 128, 256), (40, 16, 256), (50, 80, 112))
 WIDTHS = st.integers(1, 256)
+ROOMY = ("sm_80", "sm_90a", "sm_100a")  # where all of those fit
 
 
 @pytest.mark.parametrize("arch", SHARED_BYTES)
@@ -54,7 +55,7 @@ def tiles_of_warps(config: OneProduct) -> list[int]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(rows=st.integers(1, 5000), channels=WIDTHS, hidden=WIDTHS, arch=st.sampled_from(sorted(SHARED_BYTES)), count=st.integers(1, 200))
+@given(rows=st.integers(1, 5000), channels=WIDTHS, hidden=WIDTHS, arch=st.sampled_from(ROOMY), count=st.integers(1, 200))
 def test_every_column_and_every_step_once(rows: int, channels: int, hidden: int, arch: str, count: int) -> None:
     for config in both(rows, channels, hidden, arch, count):
         begins = tiles_of_warps(config)
@@ -84,13 +85,25 @@ def test_reads_stay_in_what_is_filled(rows: int, channels: int, hidden: int, cou
     assert spec.shape == (rows, first.out_pitch)
 
 
-@given(rows=st.integers(1, 5000), depth=WIDTHS, columns=WIDTHS, count=st.integers(1, 200))
-def test_parts_grow_only_where_blocks_are_too_many(rows: int, depth: int, columns: int, count: int) -> None:
-    options = {"residual": True, "bf16": False, "target": target("sm_90a", count)}
-    few = one_product(rows, depth, columns, depth, multiprocessors=count, **options)
-    many = one_product(rows, depth, columns, depth, multiprocessors=10**6, **options)
-    assert many.part_columns <= 32
-    assert many.part_columns <= few.part_columns <= 128
+@given(rows=st.integers(1, 5000), channels=WIDTHS, hidden=WIDTHS, arch=st.sampled_from(sorted(SHARED_BYTES)), count=st.integers(1, 200))
+def test_no_device_takes_a_kernel_that_is_not_compiled_without_it(rows: int, channels: int, hidden: int, arch: str, count: int) -> None:
+    engine, case = ConventionalCuda(), MlpCase(rows=rows, channels=channels, hidden=hidden)
+    known = engine.kernels(case, PRECISIONS["fp16"], target(arch, count), TileOptions())
+    assert set(known) <= set(engine.kernels(case, PRECISIONS["fp16"], target(arch), TileOptions()))
+
+
+@given(rows=st.integers(1, 100_000), depth=st.integers(1, 2000), columns=st.integers(1, 2000), count=st.integers(1, 200))
+def test_parts_grow_only_where_blocks_are_too_many_and_a_wider_one_fits(rows: int, depth: int, columns: int, count: int) -> None:
+    there = target("sm_86", count)
+    found = candidates(depth, columns, depth, residual=True, bf16=False, arch=there.arch)
+    assert [config.part_columns for config in found] == sorted({config.part_columns for config in found})
+    fitting = [config for config in found if config.shared_bytes <= there.shared_bytes_per_block]
+    taken = chosen(found, rows, there)
+    assert len(taken) == min(len(fitting), 1)
+    for config in taken:
+        index, tiles = fitting.index(config), -(-rows // 16)
+        assert all(tiles * narrower.parts > 2 * count for narrower in fitting[:index])
+        assert config is fitting[-1] or tiles * config.parts <= 2 * count
 
 
 def test_widths_whose_weights_do_not_fit_are_refused_with_the_limit() -> None:
@@ -100,3 +113,13 @@ def test_widths_whose_weights_do_not_fit_are_refused_with_the_limit() -> None:
     told = engine.unsupported(case, PRECISIONS["fp16"], device)
     assert told is not None
     assert told.endswith("do not fit on chip (227 KiB a block)")
+    for arch in ("sm_86", "sm_90a"):
+        assert engine.kernels(case, PRECISIONS["fp16"], target(arch, 132), TileOptions()) == ()
+
+
+def test_a_narrower_part_is_taken_where_a_wider_one_does_not_fit() -> None:
+    """5000 rows want parts of 128 columns on any device of today; 512 of them are 136 KiB, and a block of sm_86 has 99 KiB."""
+    kernels = ConventionalCuda().kernels(
+        MlpCase(rows=5000, channels=512, hidden=512), PRECISIONS["fp16"], target("sm_86", 84), TileOptions()
+    )
+    assert [kernel.config.part_columns for kernel in kernels if isinstance(kernel.config, OneProduct)] == [64, 64]

@@ -8,7 +8,7 @@ from mkframe_plugins.residual_mlp.kernels.configs import MMA_COLUMNS, MMA_K, MMA
 _MODULE = "mkframe_plugins.residual_mlp.kernels.one_product"
 _BULK = ("sm_90a", "sm_100a", "sm_120a")  # bulk copies completing on an mbarrier
 _BLOCKS_PER_SM = 2  # more than these share too little of what each has to fetch
-_NARROWEST, _WIDEST = 32, 128  # columns of a block
+_PARTS = (32, 64, 128)  # columns of a block, at most
 _PAD, _QUARTER_PAD = 8, 4  # halves behind a row: for ldmatrix, and for loads of four halves (dealing.py)
 _WARPS = 4
 
@@ -99,28 +99,36 @@ class OneProduct:
         return 2 * (self.w_room + MMA_ROWS * self.a_room_pitch) + 4 * max(self.shared_sums, 4) + 8 + 256
 
 
-def one_product(
-    rows: int, depth: int, columns: int, a_pitch: int, *, residual: bool, bf16: bool, target: Target, multiprocessors: int
-) -> OneProduct:
-    """The narrowest part of the columns with which blocks are not too many."""
+def candidates(depth: int, columns: int, a_pitch: int, *, residual: bool, bf16: bool, arch: str) -> tuple[OneProduct, ...]:
+    """One for each part that columns may be dealt in, the narrowest first."""
     aligned = depth % MMA_K == 0 and columns % MMA_K == 0
     wanted = columns if residual else up(columns, MMA_K)
-    tiles = -(-rows // MMA_ROWS)
-    part = _NARROWEST
-    while part < _WIDEST and part < wanted and tiles * -(-wanted // part) > _BLOCKS_PER_SM * multiprocessors:
-        part *= 2
+    parts = [part for part in _PARTS if part == _PARTS[0] or part < 2 * wanted]
     if aligned:
-        part = max(width for width in range(MMA_K, min(part, columns) + 1, MMA_K) if columns % width == 0)
-    return OneProduct(
-        depth=depth,
-        columns=columns,
-        a_pitch=a_pitch,
-        part_columns=part,
-        aligned=aligned,
-        bulk=not aligned and target.arch in _BULK and depth * columns >= 8,
-        residual=residual,
-        bf16=bf16,
+        parts = [max(width for width in range(MMA_K, min(part, columns) + 1, MMA_K) if columns % width == 0) for part in parts]
+    return tuple(
+        OneProduct(
+            depth=depth,
+            columns=columns,
+            a_pitch=a_pitch,
+            part_columns=part,
+            aligned=aligned,
+            bulk=not aligned and arch in _BULK and depth * columns >= 8,
+            residual=residual,
+            bf16=bf16,
+        )
+        for part in dict.fromkeys(parts)
     )
+
+
+def chosen(found: tuple[OneProduct, ...], rows: int, target: Target) -> tuple[OneProduct, ...]:
+    """Of the candidates that fit on chip the narrowest with which blocks are not too many, else the widest; all that fit where the number
+    of multiprocessors is not known; none where none fits."""
+    fitting = tuple(config for config in found if config.shared_bytes <= target.shared_bytes_per_block)
+    if target.multiprocessors is None:
+        return fitting
+    most = _BLOCKS_PER_SM * target.multiprocessors
+    return tuple(config for config in fitting if -(-rows // MMA_ROWS) * config.parts <= most)[:1] or fitting[-1:]
 
 
 def kernel_of(config: OneProduct) -> Kernel:
