@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-_PROSE = {"float16": "FP16", "bfloat16": "BF16", "float32": "FP32"}
-DTYPES = frozenset(_PROSE)
-"""What a tensor may be stored in, and a product accumulate in."""
+_PROSE = {"float16": "FP16", "bfloat16": "BF16", "float32": "FP32", "float64": "FP64", "int32": "INT32", "int64": "INT64"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,6 +15,8 @@ _SOURCES = (
     "mkframe/run/classify.py",
     "mkframe/run/defences.py",
     "mkframe/run/stopped.py",
+    "mkframe/sentences.py",
+    "mkframe/settings/nodes.py",
     "mkframe/validate/rule.py",
 )
 """Modules of every run that came with it or later: whoever ran them wrote these keys."""

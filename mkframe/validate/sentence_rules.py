@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator
 from string import digits
 
-from mkframe.model.precision import DTYPES, PRECISIONS, Precision
+from mkframe.errors import ConfigError
+from mkframe.model.precision import Precision
 from mkframe.sentences import limitations, replay_checks, wordings
+from mkframe.settings.contracts import check_precision
 from mkframe.validate.age import newer
 from mkframe.validate.block_parts import block_of
 from mkframe.validate.comparison_parts import Path
@@ -85,16 +87,12 @@ def precision(subject: Subject) -> Iterator[Finding]:
     """The precision in prose is that of its contract, word for word."""
     if newer(subject) is None:
         return
-    told, contract = subject.document["precision"], block_of(subject.document)["precision"]
-    for name, value in contract.items():
-        known = getattr(PRECISIONS.get(contract["id"]), name, value)
-        if value != known:
-            why = f"{contract['id']} means {shown(known)}, not {shown(value)}: another contract has an id of its own"
-            yield error("precision", why, ("mkframe", "precision", name))
-    if strange := sorted({value for name, value in contract.items() if name not in ("id", "products")} - DTYPES):
-        yield error("precision", f"no run stores or accumulates in {shown(strange[0])}", ("mkframe", "precision"))
-        return
-    expected = Precision(**contract).describe()
+    told, contract = subject.document["precision"], Precision(**block_of(subject.document)["precision"])
+    try:
+        check_precision(contract)
+    except ConfigError:
+        return  # the rules `settings` and `config` say so
+    expected = contract.describe()
     if told != expected:
         yield error("precision", f"it is {shown(told)}, and the contract of the block reads {shown(expected)}", ("precision",))
 

@@ -20,13 +20,10 @@ for _cell in TEMPLATE["mkframe"]["cells"]:
     for _key in ("rates", "twin", "kernels"):  # they belong to the samples of the published report
         _cell.pop(_key, None)
 TEMPLATE["mkframe"]["device"].pop("peaks", None)
-_OLD = (
-    "mkframe/__init__.py",
-    "mkframe/__main__.py",
-    "mkframe/canonical.py",
-    "mkframe_plugins/",
-)  # others came with the rates, or after them
-TEMPLATE["source_sha256"] = {name: digest for name, digest in TEMPLATE["source_sha256"].items() if name.startswith(_OLD)}
+_OLD = ("mkframe/__init__.py", "mkframe/__main__.py", "mkframe/canonical.py")  # others came with the rates, or after them
+TEMPLATE["source_sha256"] = {
+    name: digest for name, digest in TEMPLATE["source_sha256"].items() if name in _OLD or name.startswith("mkframe_plugins/")
+}
 SHAPES = ({"rows": 33, "channels": 32, "hidden": 64}, {"rows": 257, "channels": 64, "hidden": 128})
 THREE = (0, 0, 1, 1, 2, 2)
 STEP_MS = 3.2e-05  # that of `samples`

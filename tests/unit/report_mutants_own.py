@@ -930,7 +930,15 @@ def _of_device(name: str, value: Any) -> None:
     _own(changed)
 
 
-for _name, _value in (("uuid", None), ("driver", None), ("cuda", None), ("multiprocessors", None), ("threads", 4), ("kind", "tpu")):
+_FIELDS: tuple[tuple[str, Any], ...] = (
+    ("uuid", None),
+    ("driver", None),
+    ("cuda", None),
+    ("multiprocessors", None),
+    ("threads", 4),
+    ("kind", "tpu"),
+)
+for _name, _value in _FIELDS:
     _of_device(_name, _value)
 
 
@@ -1092,7 +1100,7 @@ def _a_contract_under_the_name_of_another(document: Document, block: Document, _
     block["precision"]["accumulate"] = block["config"]["precision"]["accumulate"] = "float16"
     rehash(block)
     document["precision"] = document["precision"].replace("FP32 accumulation", "FP16 accumulation")
-    return ("=/mkframe/precision/accumulate",)
+    return ("=/mkframe/config/precision/accumulate",)
 
 
 # Older than it is ------------------------------------------------------------------------------------------------------------------
@@ -1106,7 +1114,9 @@ def _aged(document: Document, block: Document, *keys: str) -> None:
     if "peaks" in keys:
         block["device"].pop("peaks", None)
     if "sources" in keys:
-        document["source_sha256"] = {name: document["source_sha256"][name] for name in ("mkframe/__init__.py", "mkframe/canonical.py")}
+        old = ("mkframe/__init__.py", "mkframe/canonical.py")
+        found = document["source_sha256"]
+        document["source_sha256"] = {name: found[name] for name in found if name in old or name.startswith("mkframe_plugins/")}
 
 
 def _without_a_check(block: Document, index: int) -> None:

@@ -3,7 +3,7 @@
 import copy
 import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from typing import Any, get_type_hints
@@ -20,6 +20,7 @@ from mkframe.canonical import digest, is_digest
 from mkframe.errors import ConfigError
 from mkframe.model.checks import all_checks
 from mkframe.model.precision import PRECISIONS
+from mkframe.model.tensors import ITEM_BYTES
 from mkframe.plan.timing import timing_plan
 from mkframe.plugin.loader import load_registry
 from mkframe.settings.nodes import Config, TimingConfig
@@ -322,7 +323,6 @@ def test_words_of_an_earlier_version_stand_in_reports_of_its_days_alone() -> Non
 
 @pytest.mark.parametrize("contract", sorted(PRECISIONS))
 def test_a_precision_is_told_in_the_words_of_its_contract(contract: str) -> None:
-    """And one of our contracts, under its name, with another product, is not one."""
     document = _published()
     block = document["mkframe"]
     block["precision"] = block["config"]["precision"] = asdict(PRECISIONS[contract])
@@ -337,9 +337,36 @@ def test_a_precision_is_told_in_the_words_of_its_contract(contract: str) -> None
     assert of_it == []
     document["precision"] = document["precision"].replace("accumulation", "sums")
     assert [found for found in _errors(document) if found[0] == "precision"] == [("precision", "/precision")]
-    block["precision"]["hidden"] = "float8"
-    found = [pointer for rule, pointer in _errors(document) if rule == "precision"]
-    assert found == ["/mkframe/precision/hidden", "/mkframe/precision"]
+
+
+def _mine(**dtypes: str) -> Document:
+    """Our published report under a contract of one's own; its words are still those of the published one's dtypes."""
+    document = _published()
+    block = document["mkframe"]
+    block["precision"] |= {"id": "mine", **dtypes}
+    document["precision"] = document["precision"].replace("FP16", "MINE", 1)
+    block["config"]["precision"] = dict(block["precision"])
+    block["config_sha256"] = digest(block["config"])
+    return document
+
+
+def test_a_dtype_that_does_not_exist_is_told_by_the_settings_alone() -> None:
+    found = [found for found in _errors(_mine(hidden="float8")) if "precision" in found[1]]
+    assert found == [("settings", "/mkframe/config/precision/hidden")]
+
+
+@pytest.mark.parametrize("dtype", ITEM_BYTES)
+def test_every_dtype_of_a_tensor_has_words(dtype: str) -> None:
+    told = replace(PRECISIONS["fp16"], id="mine", output=dtype).describe()
+    assert told.startswith("MINE input/weights; FP16 hidden state; FP32 accumulation, FP32 bias and ")
+
+
+@pytest.mark.parametrize(("dtype", "words"), [("float64", "FP64"), ("int32", "INT32"), ("int64", "INT64")])
+def test_a_contract_of_wider_dtypes_has_words_too(dtype: str, words: str) -> None:
+    document = _mine(accumulate=dtype)
+    assert ("precision", "/precision") in _errors(document)
+    document["precision"] = document["precision"].replace("FP32 accumulation", f"{words} accumulation")
+    assert [found for found in _errors(document) if found[0] in ("precision", "settings")] == []
 
 
 def test_the_order_of_keys_means_nothing() -> None:
