@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from energy_reports import report
+from own_mutants import with_rates
 from report_generator import comparison_report, energy_report, own_energy_report
-from report_mutants_own import with_rates
 from test_validate_mutants import found_in_planted
 
 from mkframe.validate import RULES, Finding

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from own_mutants import with_rates
 from probe_fakes import FakeGpu
 from report_generator import comparison_report, energy_report, own_energy_report, reports
 from report_mutants import KINDS, Mutant, mutants
-from report_mutants_own import with_rates
+from report_mutants_own import THEMES
 
 from mkframe.probe.session import probe_gpu
 from mkframe.validate import RULES, Finding, Rule, Severity, check_document, validate
@@ -102,6 +103,7 @@ def test_the_bases_are_honest() -> None:
 def test_there_are_enough_mutants_of_enough_kinds() -> None:
     assert len(planted()) >= 200
     assert len({mutant.kind for mutant in planted()}) == len(KINDS) >= 40
+    assert {theme.__name__ for theme in THEMES} <= {kind.change.__module__ for kind in KINDS}
     for name in ("the recorded comparison report", "the recorded energy report", "our published report"):
         assert len([mutant for mutant in planted() if mutant.base == name]) >= 30
 
@@ -423,7 +425,9 @@ def test_without_a_rule_a_mutant_gets_through(rule: Rule, tmp_path: Path) -> Non
         assert not _is_at(filed, validate(filed.path, **filed.settings, without={rule.id}).findings)
         return
     mutant = _found_alone().get((rule.format, rule.id))
-    assert mutant is not None, "no mutant is found by this rule alone: add a kind to report_mutants.py or report_mutants_own.py"
+    assert mutant is not None, (
+        "no mutant is found by this rule alone: add a kind to report_mutants.py or to a theme of report_mutants_own.py"
+    )
     assert _is_caught(mutant, check_document(mutant.document).findings)
     assert not _is_caught(mutant, check_document(mutant.document, without={rule.id}).findings), str(mutant)
 

@@ -13,8 +13,8 @@ from compare_reports import samples, settle
 from comparison_mutants import GRAPH, ours
 from hypothesis import given
 from hypothesis import strategies as st
+from own_mutants import with_rates
 from plan_fakes import GPU
-from report_mutants_own import with_rates
 
 from mkframe.canonical import digest, is_digest
 from mkframe.errors import ConfigError
