@@ -155,7 +155,9 @@ def test_sentences_of_the_readme() -> None:
     assert sorted(verdicts) == ["FASTER"] * 8 + ["SLOWER"]
     (slower,) = [v for v in block["verdicts"] if v["engine"] == "persistent-graph" and v["verdict"] == "SLOWER"]
     assert (slower["set"], slower["case"], f"{slower['ratio']:.2f}") == ("assessment", 0, "1.01")
-    assert "`persistent` is the fastest on eight of nine shapes, and 1 % slower than the fastest, a tuned Triton kernel, on 5x19x37." in text
+    assert (
+        "`persistent` is the fastest on eight of nine shapes, and 1 % slower than the fastest, a tuned Triton kernel, on 5x19x37." in text
+    )
 
 
 def test_what_the_kernels_take() -> None:
