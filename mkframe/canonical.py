@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -30,42 +31,78 @@ def digest(document: Any) -> str:
     return sha256(text.encode())
 
 
-MOST_UNKNOWN = 6
-MOST_CHARACTERS = 2**17
-_FLOATS = ("_s", "_us", "_ms", "_flops", "footprint")
-"""How keys of configurations end whose numbers are floats: times, rates, and a share of a cache."""
+MOST_HASHED = 2**26
+"""Bytes that is_digest hashes at most in search of how the numbers of options were written."""
+_FLOATS = ("_s", "_us", "_ms", "_flops", "footprint", "factor")
+"""How keys of configurations end whose numbers are floats: times, rates, a share of a cache, the step of a geometric range."""
 
 
 def is_digest(stated: str, document: Any) -> bool:
     """Whether a hash is that of a document or of its equal: to JSON 600.0 and 600 are one number, and other programs write it either way.
-    Tried as it stands, with whole numbers without a point, and with a point where their key ends in a unit that we hold as a float. An
-    engine alone knows the types of its options: of a document of up to MOST_CHARACTERS every choice of up to MOST_UNKNOWN of them is tried.
+
+    Tried as it stands, then with whole numbers without a point but where their key ends in a unit that we hold as a float. An engine alone
+    knows the types of its options: all of one name are tried without and with a point, all names alike first, then ever more of them apart,
+    until MOST_HASHED bytes were hashed.
     """
-    if stated in (digest(document), digest(_rewritten(document, None)), digest(_rewritten(document, None, _FLOATS))):
+    if stated in (digest(document), digest(_rewritten(document))):
         return True
-    if len(json.dumps(document)) > MOST_CHARACTERS:
-        return False
-    unknown = sorted(_options(document))[:MOST_UNKNOWN]
-    chosen = (frozenset(part) for size in range(1, len(unknown) + 1) for part in combinations(unknown, size))
-    return any(stated == digest(_rewritten(document, None, (*_FLOATS, *part))) for part in chosen)
+    parts: list[str | tuple[str, int]] = []
+    _write(document, (), parts)
+    names = sorted({part[0] for part in parts if isinstance(part, tuple)})
+    hashed = 0
+    for floats in _choices(names):
+        text = "".join(part if isinstance(part, str) else _number(part[1], part[0] in floats) for part in parts).encode()
+        hashed += len(text)
+        if stated == sha256(text):
+            return True
+        if hashed > MOST_HASHED:
+            break
+    return False
 
 
-def _options(document: Any) -> set[str]:
-    """Keys of engines' options that hold a whole number."""
-    engines = document.get("engine") if isinstance(document, dict) else None
-    groups = [node.get("options") for node in engines.values() if isinstance(node, dict)] if isinstance(engines, dict) else []
-    found = [(str(name), value) for group in groups if isinstance(group, dict) for name, value in group.items()]
-    return {name for name, value in found if type(value) in (int, float) and float(value).is_integer()}
+def _choices(names: list[str]) -> Iterator[frozenset[str]]:
+    """Subsets, those in which the fewest differ from the others first."""
+    for size in range(len(names) // 2 + 1):
+        for part in combinations(names, size):
+            yield frozenset(part)
+            yield frozenset(names).difference(part)
 
 
-def _rewritten(node: Any, key: str | None, floats: tuple[str, ...] = ()) -> Any:
+def _write(node: Any, path: tuple[str, ...], parts: list[str | tuple[str, int]]) -> None:
+    """What `digest` hashes, in parts: text, and option and value of each whole number within engines' options."""
     if isinstance(node, dict):
-        return {name: _rewritten(value, str(name), floats) for name, value in node.items()}
+        parts.append("{")
+        for index, name in enumerate(sorted(node)):
+            parts.append(f"{',' if index else ''}{json.dumps(name, ensure_ascii=False)}:")
+            _write(node[name], (*path[:4], name), parts)
+        parts.append("}")
+    elif isinstance(node, list):
+        parts.append("[")
+        for index, value in enumerate(node):
+            parts.extend([","] if index else [])
+            _write(value, path, parts)
+        parts.append("]")
+    elif isinstance(node, bool) or not isinstance(node, int | float) or not float(node).is_integer():
+        parts.append(json.dumps(node, ensure_ascii=False, allow_nan=False))
+    elif len(path) > 3 and path[0] == "engine" and path[2] == "options":
+        parts.append((path[3], int(node)))
+    else:
+        parts.append(_number(int(node), bool(path) and path[-1].endswith(_FLOATS)))
+
+
+def _number(value: int, with_a_point: bool) -> str:
+    return json.dumps(float(value) if with_a_point else value)
+
+
+def _rewritten(node: Any) -> Any:
+    """Whole numbers without a point."""
+    if isinstance(node, dict):
+        return {name: _rewritten(value) for name, value in node.items()}
     if isinstance(node, list):
-        return [_rewritten(value, key, floats) for value in node]
+        return [_rewritten(value) for value in node]
     if isinstance(node, bool) or not isinstance(node, int | float) or not float(node).is_integer():
         return node
-    return float(node) if key is not None and floats and key.endswith(floats) else int(node)
+    return int(node)
 
 
 def sha256(data: bytes) -> str:

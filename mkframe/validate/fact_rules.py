@@ -56,6 +56,10 @@ def _version(name: str, stated: Any) -> Any:
 def _compiled(cell: BlockCell, capability: str | None) -> Iterator[Finding]:
     """Every kernel that was compiled is for this device, and one of the launches of the graph."""
     launches = cell.record.get("kernels") or ()
+    most_shared: dict[int | None, int] = {}  # of the launches with so many registers
+    for launch in launches:
+        count = whole(launch["registers"])
+        most_shared[count] = max(launch["shared_bytes"], most_shared.get(count, 0))
     for index, code in enumerate(items(cell.record, "facts", "compiled")):
         place: Path = (*cell.path, "facts", "compiled", index)
         arch, registers, shared = (table(code).get(name) for name in ("arch", "registers", "shared_bytes"))
@@ -64,8 +68,8 @@ def _compiled(cell: BlockCell, capability: str | None) -> Iterator[Finding]:
             yield error("facts", why, place)
             continue
         # A launch counts static shared memory too.
-        same = [launch for launch in launches if whole(launch["registers"]) == whole(registers)]
-        if launches and not any(whole(shared) is not None and launch["shared_bytes"] >= shared for launch in same):
+        most, least = most_shared.get(whole(registers)), whole(shared)
+        if launches and (most is None or least is None or most < least):
             why = f"no launch of {cell.text} has {shown(registers)} registers and at least {shown(shared)} bytes of shared memory"
             yield error("facts", why, place)
 

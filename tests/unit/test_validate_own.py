@@ -159,6 +159,21 @@ def test_equal_numbers_are_equal_to_the_hash_whichever_was_hashed() -> None:
     assert not is_digest(digest({"a_s": 1}), {"a_s": 1.5})
 
 
+@given(
+    st.dictionaries(st.sampled_from([*"abcdefgh", "delay_us", "warm_s"]), st.integers(-3, 10**9) | st.floats(-3, 3).map(round).map(float)),
+    st.sampled_from([int, float]),
+)
+def test_options_are_equal_whatever_their_types(options: dict[str, float], spelt: type) -> None:
+    config = {"engine": {"mine": {"options": options}}, "shape": {"grid": {"rows": {"start": 1, "stop": 16, "factor": 4.0}}}, "k1": 20}
+    stated = digest(config)
+    config = json.loads(json.dumps(config), parse_int=float if spelt is float else int)
+    if spelt is int:
+        config = _rounded(config)
+    assert is_digest(stated, config)
+    config["k1"] = 21
+    assert not is_digest(stated, config)
+
+
 # Facts ----------------------------------------------------------------------------------------------------------------------------
 
 
