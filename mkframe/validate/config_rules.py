@@ -10,7 +10,7 @@ from mkframe.model.device import DeviceCard
 from mkframe.model.precision import Precision
 from mkframe.peaks import datasheet_peaks
 from mkframe.seeds import stable_seed
-from mkframe.validate.block_parts import BlockCell, block_cells, block_of
+from mkframe.validate.block_parts import block_of
 from mkframe.validate.comparison_parts import Path, number, table, whole
 from mkframe.validate.finding import Finding, Severity, error, shown
 from mkframe.validate.formats import COMPARISON
@@ -110,79 +110,13 @@ def _promised(precision: dict[str, Any], card: dict[str, Any]) -> dict[str, Any]
     return {"memory_bytes_per_s": found.memory_bytes_per_s, "flops_per_s": found.flops_per_s}
 
 
-def planned(subject: Subject) -> Iterator[Finding]:
-    """Every case and engine that the configuration lists has its cell, and every case every engine; options are those asked for."""
-    block = block_of(subject.document)
-    if not block:
-        return
-    shape, engine = table(block, "config", "shape"), table(block, "config", "engine")
-    cases: dict[tuple[str, int], BlockCell] = {}
-    engines: dict[tuple[str, int], set[str]] = {}
-    place: Path = (_BLOCK, "cells")
-    for cell in block_cells(subject):
-        cases.setdefault(cell.key[:2], cell)
-        engines.setdefault(cell.key[:2], set()).add(cell.key[2])
-    every = frozenset().union(*engines.values())
-    ordered = sorted(every)
-    for key, have in engines.items():
-        if len(have) < len(every):
-            lacking = next(name for name in ordered if name not in have)
-            yield error("planned", f"{key[0]}[{key[1]}] lacks {shown(lacking)}, and the plan had every engine on every case", place)
-    chosen = {name for name, node in engine.items() if table(node).get("select") is None}
-    presets = len(chosen) < len(engine)
-    for name in sorted(chosen - every):
-        yield error("planned", f"the configuration asks for the engine {shown(name)}, which has no cell", place)
-    if engine and not presets:
-        for name in sorted(every - chosen):
-            yield error("planned", f"no part of the configuration asks for the engine {shown(name)}", (*_CONFIG, "engine"))
-    for name, node in shape.items():
-        yield from _cases(name, node, cases, place)
-    yield from _of_engines(block_cells(subject), engine)
-
-
-def _cases(name: str, node: Any, cases: dict[tuple[str, int], BlockCell], place: Path) -> Iterator[Finding]:
-    listed = table(node).get("cases")
-    if not isinstance(listed, list):
-        return
-    for index, wanted in enumerate(listed):
-        cell = cases.get((name, index))
-        if cell is None:
-            yield error("planned", f"the configuration lists {shown(name)}, case {index}, which has no cell", place)
-            continue
-        sizes = cell.record["shape"]
-        differs = [axis for axis in table(wanted) if axis in sizes and whole(sizes[axis]) != whole(wanted[axis])]
-        if differs:
-            why = f"{differs[0]} is {shown(sizes[differs[0]])}, and the configuration lists {shown(wanted[differs[0]])}"
-            yield error("planned", f"{name}[{index}]: {why}", (*cell.path, "shape"))
-    more = max((index for of, index in cases if of == name), default=-1)
-    if more >= len(listed):
-        yield error("planned", f"case {more} of {shown(name)} is not in the configuration", (*cases[name, more].path, "case"))
-
-
-def _of_engines(cells: list[BlockCell], engine: dict[str, Any]) -> Iterator[Finding]:
-    """What belongs to an engine is the same in all of its cells; a baseline is one in both forms."""
-    first: dict[str, BlockCell] = {}
-    baseline: dict[str, BlockCell] = {}
-    for cell in cells:
-        before, name = first.setdefault(cell.key[2], cell), cell.key[2]
-        for key in ("options", "implementation"):
-            if cell.record[key] != before.record[key]:
-                yield error("planned", f"{key} of {shown(name)} is not what other cells of it say", (*cell.path, key))
-        other = baseline.setdefault(name.removesuffix("-graph"), cell)
-        if cell.record["baseline"] is not other.record["baseline"]:
-            why = f"baseline is {shown(cell.record['baseline'])}, and {other.text} says otherwise of the same engine"
-            yield error("planned", why, (*cell.path, "baseline"))
-    for name, cell in first.items():
-        for key, value in table(engine, name, "options").items():
-            if key in cell.record["options"] and cell.record["options"][key] != value:
-                why = f"{key} of {shown(name)} is {shown(cell.record['options'][key])}, and the configuration asks for {shown(value)}"
-                yield error("planned", why, (*cell.path, "options"))
-
-
-CONFIG_RULES: tuple[Rule, ...] = tuple(
-    Rule(id=id, format=COMPARISON, severities=(Severity.ERROR,), says=says, check=check, needs_schema=True)
-    for id, check, says in (
-        ("config", config, "workload, precision, timing, seeds, device, card and energy of the configuration are those of the block"),
-        ("planned", planned, "every case and engine of the configuration has its cell, with the options asked for"),
-    )
+CONFIG_RULES = (
+    Rule(
+        id="config",
+        format=COMPARISON,
+        severities=(Severity.ERROR,),
+        says="workload, precision, timing, seeds, device, card and energy of the configuration are those of the block",
+        check=config,
+        needs_schema=True,
+    ),
 )

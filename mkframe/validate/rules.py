@@ -20,6 +20,7 @@ from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
 from mkframe.validate.origin_rule import ORIGIN_RULES
 from mkframe.validate.payload_rule import PAYLOAD_RULES
 from mkframe.validate.peaks_rule import ABOVE_MEASURED, IMPOSSIBLE, RATES, peaks_findings
+from mkframe.validate.plan_rules import PLAN_RULES
 from mkframe.validate.rebuilt_rules import REBUILT_RULES
 from mkframe.validate.round_rules import ROUND_RULES
 from mkframe.validate.rule import Rule, Subject
@@ -97,6 +98,7 @@ RULES: tuple[Rule, ...] = (
     *ORIGIN_RULES,
     *BLOCK_RULES,
     *CONFIG_RULES,
+    *PLAN_RULES,
     *SETTING_RULES,
     *DEVICE_RULES,
     *CELL_RULES,

@@ -4,6 +4,7 @@ import report_mutants_age
 import report_mutants_block
 import report_mutants_energy
 import report_mutants_facts
+import report_mutants_plan
 import report_mutants_rates
 import report_mutants_run
 import report_mutants_sentences
@@ -13,6 +14,7 @@ THEMES = (
     report_mutants_block,
     report_mutants_energy,
     report_mutants_facts,
+    report_mutants_plan,
     report_mutants_rates,
     report_mutants_run,
     report_mutants_sentences,
