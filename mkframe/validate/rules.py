@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from mkframe.validate.block_rules import BLOCK_RULES
+from mkframe.validate.capture_rules import CAPTURE_RULES
 from mkframe.validate.card_rules import CARD_CHECKS
 from mkframe.validate.cell_rules import CELL_RULES
 from mkframe.validate.chain_rules import CHAIN_RULES
@@ -102,6 +103,7 @@ RULES: tuple[Rule, ...] = (
     *SETTING_RULES,
     *DEVICE_RULES,
     *CELL_RULES,
+    *CAPTURE_RULES,
     *VERSION_RULES,
     *CHAIN_RULES,
     *FACT_RULES,

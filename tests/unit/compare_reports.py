@@ -52,6 +52,13 @@ def samples(median_us: float, seed: int, *, process: Sequence[int] = THREE, spre
     return np.rint(times / 32e-6) * 32e-6
 
 
+_NEVER_READY: Document = dict.fromkeys(("check", "bind_s", "check_s", "capture_s", "nodes", "late_samples")) | {
+    "checks": [],
+    "facts": {},
+}
+"""What an unsupported cell says of checks, buffers and graphs."""
+
+
 def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
     """A report of ours over the shape set `development`. Rounds are those of the first cell with samples. Every engine is a baseline."""
     made = copy.deepcopy(TEMPLATE)
@@ -70,6 +77,7 @@ def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
             record
             | {"set": "development", "case": case, "shape": dict(SHAPES[case]), "engine": engine}
             | {"outcome": outcome, "reason": reason, "interval": None if isinstance(value, str) else _interval(value, process)}
+            | (_NEVER_READY if outcome == "unsupported" else {})
         )
         if outcome != "unsupported":
             results.setdefault(case, {})[engine] = {"passed": outcome == "passed", "replay_changed_input": outcome == "passed"}

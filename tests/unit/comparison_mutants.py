@@ -36,11 +36,21 @@ CELLS: Any = {
 }
 
 
+_LAUNCH = {name: [1, 1, 1] for name in ("grid", "block", "cluster")} | {
+    "shared_bytes": 0,
+    "cooperative": False,
+    "programmatic": False,
+    "registers": 16,
+    "local_bytes": 0,
+}
+
+
 def ours(cells: Any, process: Sequence[int] = THREE) -> Document:
     """A report of ours on schema 1.2, without peaks."""
     made = document(cells, process)
     for cell in made["mkframe"]["cells"]:
-        cell |= dict.fromkeys(("rates", "kernels", "twin"))
+        cell |= dict.fromkeys(("rates", "twin"))
+        cell["kernels"] = None if cell["nodes"] is None else [_LAUNCH | {"name": name} for name in cell["nodes"]]
     block = made["mkframe"]
     block["device"]["peaks"] = None
     return settle(made)
@@ -296,7 +306,7 @@ _FOLLOWS = {
     "a shape under two numbers": ("planned",),
     "two shapes of a case": ("planned",),
     "no seed": ("config", "limitations"),
-    "unsupported with an entry": ("limitations",),
+    "unsupported with an entry": ("limitations", "captures"),
     "entry without a cell": ("limitations", "planned"),
     "cell without an entry": ("evidence", "limitations"),
     "late without hold": ("config", "limitations"),

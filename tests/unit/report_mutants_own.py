@@ -2,6 +2,7 @@
 
 import report_mutants_age
 import report_mutants_block
+import report_mutants_captures
 import report_mutants_energy
 import report_mutants_facts
 import report_mutants_plan
@@ -12,6 +13,7 @@ import report_mutants_sentences
 THEMES = (
     report_mutants_age,
     report_mutants_block,
+    report_mutants_captures,
     report_mutants_energy,
     report_mutants_facts,
     report_mutants_plan,
