@@ -15,6 +15,7 @@ from mkframe.validate.device_rules import DEVICE_RULES
 from mkframe.validate.doubt_rules import DOUBT_RULES
 from mkframe.validate.energy_rules import ENERGY_RULES
 from mkframe.validate.fact_rules import FACT_RULES
+from mkframe.validate.failure_rules import FAILURE_RULES
 from mkframe.validate.finding import Finding, Severity
 from mkframe.validate.floor_rules import FLOOR_RULES
 from mkframe.validate.formats import COMPARISON, DEVICE_CARD, FORMATS, WORDS
@@ -104,6 +105,7 @@ RULES: tuple[Rule, ...] = (
     *DEVICE_RULES,
     *CELL_RULES,
     *CAPTURE_RULES,
+    *FAILURE_RULES,
     *VERSION_RULES,
     *CHAIN_RULES,
     *FACT_RULES,

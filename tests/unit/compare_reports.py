@@ -52,11 +52,22 @@ def samples(median_us: float, seed: int, *, process: Sequence[int] = THREE, spre
     return np.rint(times / 32e-6) * 32e-6
 
 
-_NEVER_READY: Document = dict.fromkeys(("check", "bind_s", "check_s", "capture_s", "nodes", "late_samples")) | {
+_REASONS = {
+    "crashed": "ValueError while timing round 0: no such tile",
+    "oom": "the worker ended while checking after timing: out of memory",
+    "timeout": "the worker ended while timing round 1: no sign of life for 600 s",
+    "incomplete": "0 of {rounds} rounds were measured",
+}
+NEVER_READY: Document = dict.fromkeys(("check", "bind_s", "check_s", "capture_s", "nodes", "late_samples")) | {
     "checks": [],
     "facts": {},
 }
 """What an unsupported cell says of checks, buffers and graphs."""
+
+
+def reason_of(outcome: str, rounds: int = len(THREE)) -> str:
+    """What a run of so many rounds could say of a cell that ended so."""
+    return _REASONS.get(outcome, f"it was {outcome} here").format(rounds=rounds)
 
 
 def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
@@ -72,12 +83,12 @@ def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
     for (case, engine), value in cells.items():
         record = copy.deepcopy(graph if engine.endswith("-graph") else eager)
         outcome = value if isinstance(value, str) else "passed"
-        reason = None if outcome == "passed" else f"it was {outcome} here"
+        reason = None if outcome == "passed" else reason_of(outcome, rounds)
         block["cells"].append(
             record
             | {"set": "development", "case": case, "shape": dict(SHAPES[case]), "engine": engine}
             | {"outcome": outcome, "reason": reason, "interval": None if isinstance(value, str) else _interval(value, process)}
-            | (_NEVER_READY if outcome == "unsupported" else {})
+            | (NEVER_READY if outcome == "unsupported" else {})
         )
         if outcome != "unsupported":
             results.setdefault(case, {})[engine] = {"passed": outcome == "passed", "replay_changed_input": outcome == "passed"}

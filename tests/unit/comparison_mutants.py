@@ -308,7 +308,7 @@ _FOLLOWS = {
     "no seed": ("config", "limitations"),
     "unsupported with an entry": ("limitations", "captures"),
     "entry without a cell": ("limitations", "planned"),
-    "cell without an entry": ("evidence", "limitations"),
+    "cell without an entry": ("evidence", "failures", "limitations"),
     "late without hold": ("config", "limitations"),
     "flag without its checks": ("evidence",),
     "no baseline": ("planned",),

@@ -5,6 +5,7 @@ import report_mutants_block
 import report_mutants_captures
 import report_mutants_energy
 import report_mutants_facts
+import report_mutants_failures
 import report_mutants_plan
 import report_mutants_rates
 import report_mutants_run
@@ -17,6 +18,7 @@ THEMES = (
     report_mutants_energy,
     report_mutants_facts,
     report_mutants_plan,
+    report_mutants_failures,
     report_mutants_rates,
     report_mutants_run,
     report_mutants_sentences,

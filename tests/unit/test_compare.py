@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare_reports import THREE, TIMES, Document, array, document, foreign, npz, report, samples, write, zipped
+from compare_reports import THREE, TIMES, Document, array, document, foreign, npz, reason_of, report, samples, write, zipped
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -302,7 +302,7 @@ def test_a_cell_that_no_longer_passes_is_a_regression(tmp_path: Path, outcome: s
     new = report(tmp_path / "b", {(0, GRAPH): samples(20.0, 3), (1, GRAPH): outcome})
     found = compared(base, new, fail_on=1000.0)
     assert found.exit_code == 1
-    assert (found.cells[1].state, found.cells[1].reason) == (State.REGRESSED, f"NEW: {outcome}: it was {outcome} here")
+    assert (found.cells[1].state, found.cells[1].reason) == (State.REGRESSED, f"NEW: {outcome}: {reason_of(outcome)}")
     assert found.failures == (found.cells[1],)
     assert found.geometric_mean is None
     assert compared(base, new, skip_failed=True).geometric_mean == pytest.approx(1.0, rel=0.01)

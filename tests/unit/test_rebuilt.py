@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare_reports import Document, array, npz, samples, write, zipped
+from compare_reports import NEVER_READY, Document, array, npz, reason_of, samples, write, zipped
 from comparison_mutants import CELLS, GRAPH, OURS, RECORDED, at, index_of, odd, ours, put, times, verdict_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -294,7 +294,8 @@ def test_host_and_stream_belong_together_sample_by_sample(tmp_path: Path) -> Non
 def _failed(made: Document, outcome: str, **changes: Any) -> str:
     """Cell 1 of engine persistent ends in another way; its place."""
     index = index_of(made, 1, "persistent")
-    made["mkframe"]["cells"][index] |= {"outcome": outcome, **changes}
+    never = NEVER_READY if outcome == "unsupported" else {}
+    made["mkframe"]["cells"][index] |= {"outcome": outcome, "reason": reason_of(outcome), **never, **changes}
     return f"/mkframe/cells/{index}"
 
 
