@@ -10,6 +10,7 @@ from mkframe.validate.block_parts import BlockCell, block_cells, block_of, chain
 from mkframe.validate.comparison_parts import STREAM, above, amount, number, table, whole
 from mkframe.validate.finding import Finding, Severity, error, shown, warning
 from mkframe.validate.formats import COMPARISON
+from mkframe.validate.launch_limits import beyond
 from mkframe.validate.rule import Rule, Subject
 from mkframe.validate.verdict_word import MEDIAN_ERRORS, too_narrow
 
@@ -111,7 +112,7 @@ def form(subject: Subject) -> Iterator[Finding]:
             for name in ("nodes", "capture_s"):
                 if record[name] is None or record[name] == []:
                     yield error("form", f"{name} is {shown(record[name])} in a graph that passed", (*cell.path, name))
-        yield from _kernels(cell)
+        yield from _kernels(cell, block["device"])
         yield from _twin(cell)
         late = whole(record["late_samples"])
         if hold is True and cell.passed and late is None:
@@ -128,7 +129,7 @@ def _samples(document: dict[str, Any]) -> int | None:
     return None if rounds is None or per_round is None else rounds * per_round
 
 
-def _kernels(cell: BlockCell) -> Iterator[Finding]:
+def _kernels(cell: BlockCell, device: dict[str, Any]) -> Iterator[Finding]:
     """Launches are among the nodes, and within CUDA's limits."""
     nodes = set(cell.record["nodes"] or ())
     for index, kernel in enumerate(cell.record.get("kernels") or ()):
@@ -142,6 +143,8 @@ def _kernels(cell: BlockCell) -> Iterator[Finding]:
             why = f"clusters of {shown(blocks)} blocks do not divide the grid, or are larger than {_CLUSTER}"
         elif kernel["registers"] > _REGISTERS:
             why = f"{shown(kernel['registers'])} registers of a thread, and CUDA has at most {_REGISTERS}"
+        else:
+            why = beyond(kernel, device["compute_capability"], whole(device["multiprocessors"]))
         if why is not None:
             yield error("form", why, (*cell.path, "kernels", index))
 

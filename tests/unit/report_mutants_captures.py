@@ -57,3 +57,21 @@ def _unsupported_and_yet_bound(document: Document, block: Document, __: Random) 
     engines = next(case["engines"] for case in document[cell["set"]] if case["shape"] == cell["shape"])
     del engines[cell["engine"]]
     return (f"=/mkframe/cells/{len(block['cells']) - 1}/bind_s",)
+
+
+def _launch(name: str, **changes: object) -> None:
+    """A launch that no device makes."""
+
+    def changed(cell: Document) -> str:
+        cell["kernels"][0] |= changes
+        return "kernels/0"
+
+    changed.__name__ = f"_{name}"
+    _graph(changed)
+
+
+_launch("a_deep_block", block=[1, 1, 1024], registers=32)
+_launch("a_wide_grid", grid=[2**40, 1, 1], cluster=[1, 1, 1])
+_launch("registers_of_four_blocks", block=[1024, 1, 1], registers=255)
+_launch("more_shared_memory_than_there_is", shared_bytes=400_000)
+_launch("more_blocks_at_once_than_there_are", grid=[10**6, 1, 1], cluster=[1, 1, 1], cooperative=True)

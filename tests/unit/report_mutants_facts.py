@@ -171,6 +171,8 @@ _FIELDS: tuple[tuple[str, Any], ...] = (
     ("multiprocessors", None),
     ("threads", 4),
     ("kind", "tpu"),
+    ("compute_capability", "banana"),
+    ("memory_bytes", 1000),
 )
 for _name, _value in _FIELDS:
     _of_device(_name, _value)
@@ -180,3 +182,17 @@ for _name, _value in _FIELDS:
 def _a_processor_with_multiprocessors(_: Document, block: Document, __: Random) -> Places:
     block["device"] |= {"kind": "cpu", "threads": 8}
     return tuple(f"=/mkframe/device/{name}" for name in ("uuid", "compute_capability", "multiprocessors", "l2_bytes", "driver", "cuda"))
+
+
+@own
+def _a_torch_that_uses_no_gpu(document: Document, block: Document, __: Random) -> Places:
+    for place in (document["packages"], *(cell["facts"] for cell in block["cells"] if "torch" in cell["facts"])):
+        place["torch"] = "2.11.0+cpu"
+    return ("=/packages/torch",)
+
+
+@own
+def _a_torch_for_another_cuda(_: Document, block: Document, __: Random) -> Places:
+    for place in (block["device"], *(cell["facts"] for cell in block["cells"] if "cuda" in cell["facts"])):
+        place["cuda"] = "12.8"
+    return ("=/mkframe/device/cuda",)
