@@ -11,6 +11,7 @@ from mkframe.validate.comparison_parts import Path, items, table, whole
 from mkframe.validate.finding import Finding, Severity, error, shown
 from mkframe.validate.formats import COMPARISON
 from mkframe.validate.rule import Rule, Subject
+from mkframe.validate.triton_facts import triton_faults
 
 _BUILT_IN, _FOLDER = "mkframe_plugins.", "mkframe_folder_"
 """How the modules of engines begin that ship with mkframe, and of those that `plugin_path` names."""
@@ -33,6 +34,7 @@ def facts(subject: Subject) -> Iterator[Finding]:
         if ships_with_mkframe(cell):
             yield from _versions(cell, elsewhere)
             yield from _compiled(cell, device["compute_capability"])
+            yield from triton_faults(cell, packages.get("triton"))
 
 
 def ships_with_mkframe(cell: BlockCell) -> bool:

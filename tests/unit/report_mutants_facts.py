@@ -196,3 +196,34 @@ def _a_torch_for_another_cuda(_: Document, block: Document, __: Random) -> Place
     for place in (block["device"], *(cell["facts"] for cell in block["cells"] if "cuda" in cell["facts"])):
         place["cuda"] = "12.8"
     return ("=/mkframe/device/cuda",)
+
+
+@own
+def _a_compiler_of_another_version(_: Document, block: Document, __: Random) -> Places | None:
+    index = next((i for i, cell in enumerate(block["cells"]) if str(cell["facts"].get("compiler")).startswith("triton ")), None)
+    if index is None:
+        return None
+    block["cells"][index]["facts"]["compiler"] = "triton 2.0.0"
+    return (f"=/mkframe/cells/{index}/facts/compiler",)
+
+
+def _of_the_fused_kernel(name: str, value: int) -> None:
+    """A fact that no launch of the fused kernel has."""
+
+    def changed(_: Document, block: Document, __: Random) -> Places | None:
+        index = index_of(block, "graph")
+        cell = block["cells"][index]
+        if not cell.get("kernels"):
+            return None
+        launch = cell["kernels"][0] | {"grid": [1, 1, 1], "block": [32, 1, 1], "cluster": [1, 1, 1]}
+        cell["implementation"], cell["kernels"][0] = "mkframe_plugins.residual_mlp.triton_fused:TritonFused", launch
+        stated = {key: launch[key] for key in ("registers", "shared_bytes")} | {"num_warps": 1, "programs": 1}
+        cell["facts"] |= stated | {name: value}
+        return (f"=/mkframe/cells/{index}/facts",)
+
+    changed.__name__ = f"_fused_{name}"
+    own(changed)
+
+
+for _name, _value in (("registers", 254), ("shared_bytes", 9), ("num_warps", 8), ("programs", 99_999)):
+    _of_the_fused_kernel(_name, _value)
