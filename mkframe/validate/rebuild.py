@@ -18,6 +18,7 @@ from mkframe.stats import Samples
 from mkframe.validate.block_parts import BlockCell, Key, block_cells, key_of, workers
 from mkframe.validate.comparison_parts import HOST, STREAM, TIMES
 from mkframe.validate.finding import Finding, error, shown, warning
+from mkframe.validate.rebuilt_clock import clock
 from mkframe.validate.rebuilt_pairs import cells as of_cells
 from mkframe.validate.rebuilt_pairs import pairs
 from mkframe.validate.rule import Subject
@@ -60,6 +61,7 @@ def rebuilt(subject: Subject, data: bytes) -> Iterator[Finding]:
             sampled[cell.key] = found
     with np.errstate(all="ignore"):
         yield from pairs(document, sampled.values())
+        yield from clock(document, sampled.values())
         yield from of_cells(document, sampled.values(), workers(subject), file.names)
         for one in sampled.values():
             yield from _summaries(one)

@@ -72,6 +72,7 @@ REBUILT_RULES: tuple[Rule, ...] = (
         for id, severities, says in (
             ("samples-file", (_E,), "the samples file holds well-formed arrays of the report's cells and rounds, and not one byte else"),
             ("samples-pairs", (_E,), "in every sample the host's time is no smaller than the stream's (per_call, replay)"),
+            ("samples-clock", (_E,), "every sample is a reading that its clock can give, and no round of a cell repeats another one"),
             (
                 "samples-cells",
                 (_E, _W),

@@ -49,7 +49,17 @@ def samples(median_us: float, seed: int, *, process: Sequence[int] = THREE, spre
     owner = np.asarray(process)
     levels = spread * generator.standard_normal(owner.max() + 1)[owner] + 0.001 * generator.standard_normal(owner.size)
     times = median_us / 1e3 * np.exp(levels)[:, None] * (1 + 0.01 * generator.standard_normal((owner.size, per_round)))
-    return np.rint(times / 32e-6) * 32e-6
+    return on_events(np.rint(times / 32e-6) * 32e-6)
+
+
+def on_events(times_ms: "stats.Samples") -> "stats.Samples":
+    """Times as CUDA tells them between two events: float32."""
+    return times_ms.astype(np.float32).astype(np.float64)
+
+
+def on_host(times_ms: "stats.Samples") -> "stats.Samples":
+    """The same calls by the clock of the host: whole nanoseconds, none below the time."""
+    return np.ceil(times_ms * 1e6) / 1e6
 
 
 _REASONS = {
@@ -93,13 +103,16 @@ def document(cells: Cells, process: Sequence[int] = THREE) -> Document:
         if outcome != "unsupported":
             results.setdefault(case, {})[engine] = {"passed": outcome == "passed", "replay_changed_input": outcome == "passed"}
         if not isinstance(value, str):
-            summary = {name: getattr(stats.summarize(value), name) for name in ("count", "p50_ms", "p95_ms", "min_ms", "max_ms", "mean_ms")}
-            results[case][engine] |= {"stream_summary": summary, "host_summary": dict(summary)}
+            results[case][engine] |= {"stream_summary": _summary(value), "host_summary": _summary(on_host(value))}
     made["development"] = [{"shape": dict(SHAPES[case]), "engines": engines} for case, engines in sorted(results.items())]
     del made["assessment"]
     block["verdicts"] = list(_verdicts(cells, process))
     block["incomplete"] = "incomplete" in [cell["outcome"] for cell in block["cells"]]
     return settle(made)
+
+
+def _summary(times_ms: "stats.Samples") -> Document:
+    return {name: getattr(stats.summarize(times_ms), name) for name in ("count", *TIMES)}
 
 
 def settle(made: Document) -> Document:
@@ -253,7 +266,7 @@ def npz(cells: Cells, process: Sequence[int] = THREE, *, workers: bool = True) -
     for (case, engine), value in cells.items():
         if not isinstance(value, str):
             place = f"development/{case}/{engine}"
-            arrays |= {f"{place}/stream_ms": value, f"{place}/host_ms": value, f"{place}/rounds": np.arange(len(value))}
+            arrays |= {f"{place}/stream_ms": value, f"{place}/host_ms": on_host(value), f"{place}/rounds": np.arange(len(value))}
             if workers:
                 arrays[f"{place}/workers"] = np.asarray(process)
     buffer = io.BytesIO()

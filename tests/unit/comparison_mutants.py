@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from compare_reports import THREE, TIMES, Document, document, samples, settle
+from compare_reports import THREE, TIMES, Document, document, on_events, samples, settle
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "valid"
 RECORDED: Document = json.loads((DATA / "residual-mlp-rtx3090.json").read_text(encoding="utf-8"))
@@ -17,7 +17,7 @@ GRAPH = "persistent-graph"
 
 def odd(times_ms: Any) -> Any:
     """Times at odd multiples of 32 ns: with them in a run, its clock shows no longer step."""
-    return (2 * np.floor(times_ms / 64e-6) + 1) * 32e-6
+    return on_events((2 * np.floor(times_ms / 64e-6) + 1) * 32e-6)
 
 
 CELLS: Any = {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compare_reports import NEVER_READY, Document, array, npz, reason_of, samples, write, zipped
+from compare_reports import Document, array, npz, on_host, samples, write, zipped
 from comparison_mutants import CELLS, GRAPH, OURS, RECORDED, at, index_of, odd, ours, put, times, verdict_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -187,7 +188,7 @@ def test_with_one_process_the_resamples_are_not_rebuilt_but_the_rule_holds(tmp_p
 def test_every_rule_of_the_profile_is_silent_without_it(tmp_path: Path) -> None:
     path = written(tmp_path, lambda made: [edit(made) for _, edit, _ in FORGED] and None)
     assert validate(path).findings == ()
-    seen = {rule for rule, _, _ in FORGED} | {"strict", "samples-file", "samples-pairs", "samples-cells", "rebuilt-step"}
+    seen = {rule for rule, _, _ in FORGED} | {"strict", "samples-file", "samples-pairs", "samples-cells", "samples-clock", "rebuilt-step"}
     assert seen == {rule.id for rule in REBUILT_RULES}
     assert all(rule in RULES for rule in REBUILT_RULES)
 
@@ -263,7 +264,7 @@ def test_fewer_samples_than_stated_are_found(tmp_path: Path) -> None:
 
 def test_a_cell_that_did_not_pass_may_have_samples_of_some_rounds(tmp_path: Path) -> None:
     name = "development/1/persistent"
-    some = {"stream_ms": STREAM[:2], "host_ms": STREAM[:2], "rounds": np.arange(2), "workers": np.array([0, 0])}
+    some = {"stream_ms": STREAM[:2], "host_ms": on_host(STREAM[:2]), "rounds": np.arange(2), "workers": np.array([0, 0])}
     made = zipped({**MEMBERS, **{f"{name}/{key}.npy": array(value) for key, value in some.items()}})
     assert told(written(tmp_path / "a", data=made)) == []
     short = zipped({**MEMBERS, **{f"{name}/{key}.npy": array(value[:, :9] if value.ndim == 2 else value) for key, value in some.items()}})
@@ -284,7 +285,7 @@ def _changed(place: str, **arrays: Any) -> bytes:
 
 
 def test_host_and_stream_belong_together_sample_by_sample(tmp_path: Path) -> None:
-    pairs = {"stream_ms": STREAM, "host_ms": np.sort(STREAM.ravel()).reshape(STREAM.shape)}
+    pairs = {"stream_ms": STREAM, "host_ms": np.sort(on_host(STREAM).ravel()).reshape(STREAM.shape)}
     path = written(tmp_path, data=_changed(PLACE, **pairs))
     assert validate(path).findings == ()
     assert told(path) == [("E", "samples-pairs", CELL)]
@@ -315,7 +316,7 @@ def test_samples_of_a_cell_that_did_not_pass_must_fit_what_is_said_of_it(
 ) -> None:
     workers = np.array([0, 0, 1, 1, 2, 2][:rounds]) + changes.get("worker", 0)
     data = _changed(
-        "development/1/persistent", stream_ms=STREAM[:rounds], host_ms=STREAM[:rounds], rounds=np.arange(rounds), workers=workers
+        "development/1/persistent", stream_ms=STREAM[:rounds], host_ms=on_host(STREAM[:rounds]), rounds=np.arange(rounds), workers=workers
     )
 
     def edit(made: Document) -> None:
