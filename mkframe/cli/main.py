@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from mkframe import __version__
-from mkframe.cli.output import silence_stdout, stand_in_for_closed_streams
+from mkframe.cli.output import drop_unwritable_stderr, silence_stdout, stand_in_for_closed_streams, tell
 from mkframe.errors import MkframeError
 
 COMMANDS = {
@@ -22,6 +22,8 @@ COMMANDS = {
     "sanitize": "mkframe.cli.sanitize_command",
     "cache": "mkframe.cli.cache_command",
 }
+_READERS = {"validate", "explain", "table", "compare"}
+"""Commands that do nothing but print what they found. Others leave a report, a card or a cache behind, printed or not."""
 _RUN = "mkframe.cli.run_command"
 _NEEDED = (
     "hydra",
@@ -41,9 +43,20 @@ _NEEDED = (
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs a command line and returns its exit code: 0 fine, 1 findings or failed cells, 2 usage or unreadable input."""
-    stand_in_for_closed_streams()
+    """Runs a command line and returns its exit code: 0 fine, 1 findings or failed cells, 2 usage, unreadable input or output that
+    cannot be written."""
+    output_is_closed = stand_in_for_closed_streams()
     words = list(argv)
+    if output_is_closed and words and words[0] in _READERS:
+        tell(f"mkframe {words[0]}: standard output is closed; redirect it to /dev/null where the exit code is enough")
+        return 2
+    try:
+        return _run(words)
+    finally:
+        drop_unwritable_stderr()
+
+
+def _run(words: list[str]) -> int:
     interrupted = 2 if words and words[0] in COMMANDS else 1  # a run keeps what it measured; of what others read nothing can be said
     if words and words[0] in COMMANDS:
         module, words = COMMANDS[words[0]], words[1:]
@@ -57,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except MkframeError as error:
-        print(f"mkframe: {' '.join(str(error).split())}", file=sys.stderr)
+        tell(f"mkframe: {' '.join(str(error).split())}")
         return error.exit_code
     except SystemExit as done:  # argparse, after --help
         return int(done.code or 0)
@@ -66,16 +79,16 @@ def main(argv: Sequence[str]) -> int:
         return 1
     except OSError as error:
         silence_stdout()
-        print(f"mkframe: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
+        tell(f"mkframe: {error.filename or 'standard output'}: {error.strerror or error}")
         return 2
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _NEEDED:
             raise
-        print(f"mkframe: this Python lacks {error.name}; use scripts/bench, or install mkframe with pip install .", file=sys.stderr)
+        tell(f"mkframe: this Python lacks {error.name}; use scripts/bench, or install mkframe with pip install .")
         return 2
     except KeyboardInterrupt:
         silence_stdout()
-        print("mkframe: interrupted", file=sys.stderr)
+        tell("mkframe: interrupted")
         return interrupted
 
 

@@ -48,20 +48,21 @@ def calls_per_reading(config: dict[str, Any]) -> int | None:
         return None
     protocol, replays = timing.get("protocol"), timing.get("replays")
     if protocol == "replay":
-        whole = isinstance(replays, int | float) and replays >= 1 and float(replays).is_integer()
-        return int(replays) if whole else None
+        return int(replays) if isinstance(replays, int | float) and replays >= 1 and float(replays).is_integer() else None
     return 1 if protocol == "per_call" or (protocol == "cold" and timing.get("method") == "evict") else None
 
 
 def whole_nanoseconds(samples: Samples, calls: int) -> NDArray[np.bool_]:
     """Which samples are a whole number of nanoseconds over 1e6, and over `calls`, as float64 divides."""
     nanoseconds = np.rint(samples * calls * 1e6)
-    return (nanoseconds / 1e6 / calls == samples) | (nanoseconds >= _MOST_NANOSECONDS)
+    found: NDArray[np.bool_] = (nanoseconds / 1e6 / calls == samples) | (nanoseconds >= _MOST_NANOSECONDS)
+    return found
 
 
 def single_precision(samples: Samples, calls: int) -> NDArray[np.bool_]:
     """Which samples are a float32 over `calls`, as float64 divides."""
-    return (samples * calls).astype(np.float32).astype(np.float64) / calls == samples
+    found: NDArray[np.bool_] = (samples * calls).astype(np.float32).astype(np.float64) / calls == samples
+    return found
 
 
 def repeated(samples: Samples) -> tuple[int, int] | None:

@@ -391,9 +391,6 @@ REPORT = "outputs/published/residual-mlp-baselines-h200-per-call/report.json"
 @pytest.mark.parametrize(
     "words",
     [
-        ("validate", REPORT),
-        ("compare", REPORT, REPORT),
-        ("table", REPORT),
         ("doctor",),
         ("engines",),
         ("conformance", "engine=torch-cublas", "shape=smoke", "device=cpu"),
@@ -402,9 +399,20 @@ REPORT = "outputs/published/residual-mlp-baselines-h200-per-call/report.json"
     ids=lambda words: words[0],
 )
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
-def test_closed_streams_change_nothing(root: Path, tmp_path: Path, words: tuple[str, ...], closed: str) -> None:
-    command = [sys.executable, "-m", "mkframe", *(str(root / word) if word == REPORT else word for word in words)]
+def test_closed_streams_change_nothing(tmp_path: Path, words: tuple[str, ...], closed: str) -> None:
+    command = [sys.executable, "-m", "mkframe", *words]
     done = subprocess.run(
         ["bash", "-c", f"{shlex.join(command)} {closed}"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False, timeout=300
     )
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
+@pytest.mark.parametrize("words", [("validate", REPORT), ("explain", REPORT), ("table", REPORT), ("compare", REPORT, REPORT)])
+@pytest.mark.parametrize("streams", [">&-", ">&- 2>&-", ">/dev/full", ">/dev/full 2>/dev/full", "1</dev/null"])
+def test_what_is_only_read_and_cannot_be_written_is_2(root: Path, words: tuple[str, ...], streams: str) -> None:
+    command = [sys.executable, "-m", "mkframe", *words]
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(command)} {streams}"], cwd=root, stderr=subprocess.PIPE, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 0 if "2>" in streams else 1), done.stderr
+    assert "Traceback" not in done.stderr
