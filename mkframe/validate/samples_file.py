@@ -20,6 +20,7 @@ from mkframe.errors import UnreadableError
 from mkframe.stats import Samples
 from mkframe.validate.finding import shown
 from mkframe.validate.zip_form import form_fault
+from mkframe.validate.zip_members import header_fault, stream_fault
 
 LIMIT = 64 * 2**20
 """Bytes of the whole archive when unpacked."""
@@ -29,6 +30,8 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
     rb"\{'descr': '(?P<dtype><[fi]8)', 'fortran_order': False, 'shape': \((?P<shape>[1-9]\d{0,9}(?:,|, [1-9]\d{0,9}))\), \} *\n"
 )
+_HEADER_END = 128
+"""Where the values begin: numpy fills a header up to a multiple of 64, and one of two dimensions at most takes 65 to 128."""
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, RuntimeError, OverflowError, struct.error, MemoryError)
 
 
@@ -63,6 +66,10 @@ class SamplesFile:
             raise self._fault("an array is encrypted, or packed in a way that numpy does not use")
         if (why := form_fault(data, self._archive)) is not None:
             raise self._fault(why)
+        for entry in entries:
+            if (why := header_fault(data, entry)) is not None:
+                raise self._fault(f"{shown(entry.filename)} {why}")
+        self._data = data
         self._names = frozenset(entry.filename for entry in entries)
 
     @property
@@ -102,14 +109,17 @@ class SamplesFile:
         try:
             with self._archive.open(f"{name}.npy") as file:
                 data = file.read(LIMIT + 1)
+            why = stream_fault(self._data, self._archive.getinfo(f"{name}.npy"))
         except KeyError:
             raise self._fault(f"{shown(name)} is missing") from None
         except _FAULTS as problem:
             raise self._fault(f"{shown(name)} cannot be unpacked ({_text(problem)})") from problem
+        if why is not None:
+            raise self._fault(f"{shown(name)} {why}")
         start = len(_MAGIC) + 2
         length = int.from_bytes(data[len(_MAGIC) : start], "little")
         header = _HEADER.fullmatch(data[start : start + length]) if data.startswith(_MAGIC) else None
-        if header is None or header["dtype"].decode() != dtype:
+        if header is None or header["dtype"].decode() != dtype or start + length > _HEADER_END:
             raise self._fault(f"{shown(name)} is no array of {dtype} as numpy writes it")
         shape = tuple(int(size) for size in header["shape"].decode().split(",") if size)
         if len(shape) != dimensions or math.prod(shape) * 8 != len(data) - start - length:

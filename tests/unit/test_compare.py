@@ -598,7 +598,7 @@ HOSTILE = {
     "empty": (b"", "no .npz file"),
     "cut off": (zipped(GOOD)[:-30], "no .npz file"),
     "bomb": (zipped({**GOOD, "bomb.npy": bytes(LIMIT)}), "larger than 64 MiB when unpacked"),
-    "lying sizes": (lying(zipped(GOOD)), "cannot be unpacked|no array"),
+    "lying sizes": (lying(zipped(GOOD)), "cannot be unpacked|no array|another header"),
     "lzma": (zipped(GOOD, zipfile.ZIP_LZMA), "in a way that numpy does not use"),
     "bzip2": (zipped(GOOD, zipfile.ZIP_BZIP2), "in a way that numpy does not use"),
     "many members": (zipped({f"{number}.npy": b"" for number in range(100)}), "more arrays than its report has cells"),

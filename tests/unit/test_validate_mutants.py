@@ -291,6 +291,70 @@ def _with_one_name_twice(data: bytes) -> bytes:
     return stream.getvalue()
 
 
+def _repacked(data: bytes, change: Callable[[bytes], bytes] = bytes, info: dict[str, Any] | None = None) -> bytes:
+    """The archive again, every member changed by `change`, with other fields in its directory."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as read, zipfile.ZipFile(stream, "w") as archive:
+        for name in read.namelist():
+            entry = zipfile.ZipInfo(name)
+            for field, value in (info or {}).items():
+                setattr(entry, field, value)
+            archive.writestr(entry, change(read.read(name)), zipfile.ZIP_DEFLATED)
+    return stream.getvalue()
+
+
+def _with_a_long_header(npy: bytes) -> bytes:
+    """64 more spaces in the header of an array."""
+    length = int.from_bytes(npy[8:10], "little")
+    return npy[:8] + (length + 64).to_bytes(2, "little") + npy[10 : 9 + length] + b" " * 64 + npy[9 + length :]
+
+
+def _with_another_crc(data: bytes) -> bytes:
+    return data[:14] + bytes([data[14] ^ 1]) + data[15:]
+
+
+def _with_more_flags(data: bytes) -> bytes:
+    return data[:6] + bytes([data[6] | 4]) + data[7:]
+
+
+def _with_bytes_behind_a_stream(data: bytes) -> bytes:
+    """60 bytes behind the packed stream of the last member, which its sizes and the place of the directory count."""
+    start = int.from_bytes(data[-6:-2], "little")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entry = archive.infolist()[-1]
+    packed = entry.compress_size
+    made = bytearray(data[:start] + bytes(range(60)) + data[start:-6] + (start + 60).to_bytes(4, "little") + data[-2:])
+    local, directory = entry.header_offset, made.rindex(b"PK\x01\x02")
+    extra = local + 30 + len(entry.filename)
+    assert int.from_bytes(made[extra + 12 : extra + 20], "little") == packed
+    made[extra + 12 : extra + 20] = (packed + 60).to_bytes(8, "little")
+    made[directory + 20 : directory + 24] = (packed + 60).to_bytes(4, "little")
+    return bytes(made)
+
+
+def test_an_archive_that_is_repacked_in_the_same_form_is_fine(tmp_path: Path) -> None:
+    filed = _changed_archive(tmp_path / "run", _repacked)
+    assert _errors(validate(filed.path, **filed.settings).findings) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (partial(_repacked, change=_with_a_long_header), "as numpy writes it"),
+        (partial(_repacked, info={"date_time": (2026, 1, 2, 3, 4, 6)}), "has a date"),
+        (partial(_repacked, info={"external_attr": 0o644 << 16}), "attributes"),
+        (_with_another_crc, "has another header than the directory"),
+        (_with_more_flags, "has another header than the directory"),
+        (_with_bytes_behind_a_stream, "behind the end of its packed stream"),
+    ],
+    ids=["npy headers", "dates", "attributes", "crc", "flags", "behind a stream"],
+)
+def test_nothing_hides_in_a_member(change: Callable[[bytes], bytes], words: str, tmp_path: Path) -> None:
+    found = _errors(validate(_changed_archive(tmp_path / "run", change).path, strict=True).findings)
+    assert {finding.rule for finding in found} == {"samples-file"}
+    assert all(words in finding.message for finding in found)
+
+
 @pytest.mark.parametrize(
     "change",
     [lambda data: b"before" + data, lambda data: data + b"after", _with_comment, _with_a_gap, _with_one_name_twice],
