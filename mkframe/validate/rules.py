@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from mkframe.validate.acceptance_rules import ACCEPTANCE_RULES
 from mkframe.validate.block_rules import BLOCK_RULES
 from mkframe.validate.capture_rules import CAPTURE_RULES
 from mkframe.validate.card_rules import CARD_CHECKS
@@ -106,6 +107,7 @@ RULES: tuple[Rule, ...] = (
     *CELL_RULES,
     *CAPTURE_RULES,
     *FAILURE_RULES,
+    *ACCEPTANCE_RULES,
     *VERSION_RULES,
     *CHAIN_RULES,
     *FACT_RULES,

@@ -131,7 +131,7 @@ def settle(made: Document) -> Document:
         sizes = list(cell["shape"].values())
         cell["cost"] = None if cell["outcome"] == "unsupported" else {"bytes": 2 * sum(sizes), "flops": 2 * sizes[0]}
         if cell["check"]:
-            cell["check"]["elements"] = 7
+            cell["check"]["elements"] = sizes[0] * sizes[1]
         if "rates" in cell:
             cell["rates"] = _rates(made, cell)
     if device["kind"] == "cpu":

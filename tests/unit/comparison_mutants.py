@@ -304,7 +304,7 @@ _FOLLOWS = {
     "round that is not": ("round-clocks",),
     "cell twice": ("limitations",),
     "a shape under two numbers": ("planned",),
-    "two shapes of a case": ("planned",),
+    "two shapes of a case": ("planned", "acceptance"),
     "no seed": ("config", "limitations"),
     "unsupported with an entry": ("limitations", "captures"),
     "entry without a cell": ("limitations", "planned"),

@@ -1,5 +1,6 @@
 """More kinds of mutants (report_mutants.py): what a report of ours says twice, and what is no error and must be told."""
 
+import report_mutants_acceptance
 import report_mutants_age
 import report_mutants_block
 import report_mutants_captures
@@ -12,6 +13,7 @@ import report_mutants_run
 import report_mutants_sentences
 
 THEMES = (
+    report_mutants_acceptance,
     report_mutants_age,
     report_mutants_block,
     report_mutants_captures,
