@@ -27,6 +27,7 @@ from mkframe.validate.plan_rules import PLAN_RULES
 from mkframe.validate.rebuilt_rules import REBUILT_RULES
 from mkframe.validate.round_rules import ROUND_RULES
 from mkframe.validate.rule import Rule, Subject
+from mkframe.validate.run_record_rules import RUN_RECORD_RULES
 from mkframe.validate.samples_rule import RULE as SAMPLES
 from mkframe.validate.samples_rule import samples_findings
 from mkframe.validate.schema_rule import RULE as SCHEMA
@@ -108,6 +109,7 @@ RULES: tuple[Rule, ...] = (
     *CAPTURE_RULES,
     *FAILURE_RULES,
     *ACCEPTANCE_RULES,
+    *RUN_RECORD_RULES,
     *VERSION_RULES,
     *CHAIN_RULES,
     *FACT_RULES,

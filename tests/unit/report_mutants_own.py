@@ -9,6 +9,7 @@ import report_mutants_facts
 import report_mutants_failures
 import report_mutants_plan
 import report_mutants_rates
+import report_mutants_record
 import report_mutants_run
 import report_mutants_sentences
 
@@ -22,6 +23,7 @@ THEMES = (
     report_mutants_plan,
     report_mutants_failures,
     report_mutants_rates,
+    report_mutants_record,
     report_mutants_run,
     report_mutants_sentences,
 )
