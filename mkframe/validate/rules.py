@@ -7,6 +7,7 @@ from typing import Any
 from mkframe.validate.acceptance_rules import ACCEPTANCE_RULES
 from mkframe.validate.block_rules import BLOCK_RULES
 from mkframe.validate.capture_rules import CAPTURE_RULES
+from mkframe.validate.card_peaks_rules import CARD_PEAKS_RULES
 from mkframe.validate.card_rules import CARD_CHECKS
 from mkframe.validate.cell_rules import CELL_RULES
 from mkframe.validate.chain_rules import CHAIN_RULES
@@ -110,6 +111,7 @@ RULES: tuple[Rule, ...] = (
     *FAILURE_RULES,
     *ACCEPTANCE_RULES,
     *RUN_RECORD_RULES,
+    *CARD_PEAKS_RULES,
     *VERSION_RULES,
     *CHAIN_RULES,
     *FACT_RULES,

@@ -46,13 +46,13 @@ _LAUNCH = {name: [1, 1, 1] for name in ("grid", "block", "cluster")} | {
 
 
 def ours(cells: Any, process: Sequence[int] = THREE) -> Document:
-    """A report of ours on schema 1.2, without peaks."""
+    """A report of ours on schema 1.2, without peaks: that of a device of which no card is known."""
     made = document(cells, process)
     for cell in made["mkframe"]["cells"]:
         cell |= dict.fromkeys(("rates", "twin"))
         cell["kernels"] = None if cell["nodes"] is None else [_LAUNCH | {"name": name} for name in cell["nodes"]]
     block = made["mkframe"]
-    block["device"]["peaks"] = None
+    block["device"] |= {"card": None, "peaks": None}
     return settle(made)
 
 

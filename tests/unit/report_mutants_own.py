@@ -4,6 +4,7 @@ import report_mutants_acceptance
 import report_mutants_age
 import report_mutants_block
 import report_mutants_captures
+import report_mutants_card
 import report_mutants_energy
 import report_mutants_facts
 import report_mutants_failures
@@ -18,6 +19,7 @@ THEMES = (
     report_mutants_age,
     report_mutants_block,
     report_mutants_captures,
+    report_mutants_card,
     report_mutants_energy,
     report_mutants_facts,
     report_mutants_plan,
