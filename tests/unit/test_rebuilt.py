@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare_reports import NEVER_READY, Document, array, npz, reason_of, samples, write, zipped
-from compare_reports import Document, array, npz, on_host, samples, write, zipped
+from compare_reports import NEVER_READY, Document, array, npz, on_host, reason_of, samples, write, zipped
 from comparison_mutants import CELLS, GRAPH, OURS, RECORDED, at, index_of, odd, ours, put, times, verdict_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
