@@ -21,6 +21,7 @@ from mkframe.errors import DeviceError, PluginError
 from mkframe.model.checks import all_checks, checks_before_timing
 from mkframe.model.device import ClockReading, DeviceCard
 from mkframe.model.device_card import MeasuredCard, Operation
+from mkframe.model.launch import LaunchRecord
 from mkframe.model.outcome import Outcome
 from mkframe.model.peaks import DatasheetPeaks, MeasuredPeaks, PeaksRecord
 from mkframe.model.plan import RunPlan
@@ -224,6 +225,17 @@ def test_a_workload_that_cannot_say_what_a_call_costs_is_refused_before_the_run(
 # From here on: whole runs on paper. Every engine computes 2 GFLOP on 2 GB; what differs is how long it says that it took.
 
 BYTES, FLOPS = 2_000_000_000, 2_000_000_000
+LAUNCH = LaunchRecord(
+    name="k",
+    grid=(1, 1, 1),
+    block=(32, 1, 1),
+    cluster=(1, 1, 1),
+    shared_bytes=0,
+    cooperative=False,
+    programmatic=False,
+    registers=16,
+    local_bytes=0,
+)
 US = {"base-graph": 500.0, "board-graph": 410.0}
 CHECK = CheckRecord(max_abs_error=0.0, mean_abs_error=0.0, violations=0, elements=8, rtol=1e-4, atol=1e-4, rounding_rows=0)
 
@@ -269,7 +281,15 @@ def run_on_paper(plan: RunPlan, microseconds: Mapping[str, float], seen: m.Hello
         for engine, us in microseconds.items():
             before = checks_before_timing("cuda")
             ready = m.CellReady(
-                engine=engine, check=CHECK, checks=before, bind_s=0.1, check_s=0.1, capture_s=0.1, nodes=("k",), facts=facts
+                engine=engine,
+                check=CHECK,
+                checks=before,
+                bind_s=0.1,
+                check_s=0.1,
+                capture_s=0.1,
+                nodes=("k",),
+                kernels=(LAUNCH,),
+                facts=facts,
             )
             times = us / 1e3 * (1 + 1e-3 * np.arange(-4, 4))
             block = m.BlockDone(engine=engine, round=process, stream_ms=times, host_ms=times + 0.01, late=0)
