@@ -13,6 +13,7 @@ from mkframe.validate.rule import Rule, Subject
 _BLOCK = "mkframe"
 _CONFIG = (_BLOCK, "config")
 _OURS = "residual_mlp"  # whose axes are known: a depth of one may be left out
+_AXES = ("rows", "channels", "hidden")
 _NONE = object()
 
 
@@ -69,6 +70,9 @@ def _selected(cells: list[BlockCell], every: frozenset[str], engine: dict[str, A
 def _cases(name: str, node: Any, cases: dict[tuple[str, int], BlockCell], place: Path, workload: str) -> Iterator[Finding]:
     listed = table(node).get("cases")
     if not isinstance(listed, list):
+        if workload == _OURS and not set(_AXES).intersection(table(node)):
+            why = f"the shape set {shown(name)} of the configuration has neither cases nor axes"
+            yield error("planned", why, (*_CONFIG, "shape", name))
         return
     for index, wanted in enumerate(listed):
         cell = cases.get((name, index))

@@ -40,3 +40,10 @@ def _a_deeper_case_than_was_measured(_: Document, block: Document, __: Random) -
     cases[0]["depth"] = 4
     rehash(block)
     return ("/mkframe/cells/0/shape",)
+
+
+@own
+def _a_set_without_cases_and_axes(_: Document, block: Document, __: Random) -> Places:
+    block["config"]["shape"]["development"] = {"seed": block["config"]["shape"]["development"]["seed"]}
+    rehash(block)
+    return ("=/mkframe/config/shape/development",)
