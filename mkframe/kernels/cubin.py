@@ -53,7 +53,7 @@ def kernels_of(cubin: bytes) -> tuple[CubinKernel, ...]:
     """The kernels of a cubin, by name. Raises KernelError where it is no cubin, or a damaged one."""
     try:
         return tuple(_read(cubin))
-    except (struct.error, ValueError, IndexError, UnicodeDecodeError, _Malformed) as error:
+    except (struct.error, ValueError, IndexError, OverflowError, _Malformed) as error:
         raise KernelError(f"this is no whole cubin: {error}; compile the kernel again") from None
 
 

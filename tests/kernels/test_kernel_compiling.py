@@ -230,13 +230,22 @@ def test_waiting_for_another_process_ends_with_ctrl_c(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+ANYWHERE = st.integers(0, 2**24)  # taken modulo the size
+
+
 @settings(max_examples=300)
-@given(data=st.data())
-def test_a_cubin_that_is_damaged_anywhere_is_one_error(built: Mapping[tuple[Kernel, str], Compiled], data: st.DataObject) -> None:
-    whole = bytearray(built[PLAIN, data.draw(st.sampled_from(["sm_90a", "sm_100a"]))].cubin)
-    for _ in range(data.draw(st.integers(0, 8))):
-        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+@given(
+    arch=st.sampled_from(["sm_90a", "sm_100a"]),
+    changes=st.lists(st.tuples(ANYWHERE, st.integers(0, 255)), max_size=8),
+    end=ANYWHERE,
+)
+def test_a_cubin_that_is_damaged_anywhere_is_one_error(
+    built: Mapping[tuple[Kernel, str], Compiled], arch: str, changes: list[tuple[int, int]], end: int
+) -> None:
+    whole = bytearray(built[PLAIN, arch].cubin)
+    for place, value in changes:
+        whole[place % len(whole)] = value
+    cut = bytes(whole[: end % (len(whole) + 1)])
     for damaged in (bytes(whole), cut):
         with suppress(KernelError):  # nothing else may come out
             assert all(one.registers >= 0 and one.frame_bytes >= 0 for one in kernels_of(damaged))
@@ -247,3 +256,9 @@ def test_a_cubin_that_is_cut_is_refused(built: Mapping[tuple[Kernel, str], Compi
     for length in (0, 3, 63, len(cubin) // 2):
         with pytest.raises(KernelError, match="this is no whole cubin"):
             kernels_of(cubin[:length])
+
+
+def test_a_table_beyond_every_file_is_refused(built: Mapping[tuple[Kernel, str], Compiled]) -> None:
+    cubin = built[PLAIN, "sm_90a"].cubin
+    with pytest.raises(KernelError, match="this is no whole cubin"):
+        kernels_of(cubin[:40] + b"\xff" * 8 + cubin[48:])
