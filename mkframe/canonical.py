@@ -33,16 +33,18 @@ def digest(document: Any) -> str:
 
 MOST_HASHED = 2**26
 """Bytes that is_digest hashes at most in search of how the numbers of options were written."""
-_FLOATS = ("_s", "_us", "_ms", "_flops", "footprint", "factor")
-"""How keys of configurations end whose numbers are floats: times, rates, a share of a cache, the step of a geometric range."""
+_FLOATS = ("_s", "_us", "_ms", "_flops", "footprint")
+"""How keys of configurations end whose numbers are floats: times, rates, a share of a cache."""
+_PART_BYTES = 16
+"""What joining one part costs, in bytes hashed."""
 
 
 def is_digest(stated: str, document: Any) -> bool:
     """Whether a hash is that of a document or of its equal: to JSON 600.0 and 600 are one number, and other programs write it either way.
 
     Tried as it stands, then with whole numbers without a point but where their key ends in a unit that we hold as a float. An engine alone
-    knows the types of its options: all of one name are tried without and with a point, all names alike first, then ever more of them apart,
-    until MOST_HASHED bytes were hashed.
+    knows the types of its options, and the factor of a range is of either type: all of one name are tried without and with a point, all
+    names alike first, then ever more of them apart, until MOST_HASHED bytes were hashed.
     """
     if stated in (digest(document), digest(_rewritten(document))):
         return True
@@ -52,7 +54,7 @@ def is_digest(stated: str, document: Any) -> bool:
     hashed = 0
     for floats in _choices(names):
         text = "".join(part if isinstance(part, str) else _number(part[1], part[0] in floats) for part in parts).encode()
-        hashed += len(text)
+        hashed += len(text) + _PART_BYTES * len(parts)
         if stated == sha256(text):
             return True
         if hashed > MOST_HASHED:
@@ -69,7 +71,7 @@ def _choices(names: list[str]) -> Iterator[frozenset[str]]:
 
 
 def _write(node: Any, path: tuple[str, ...], parts: list[str | tuple[str, int]]) -> None:
-    """What `digest` hashes, in parts: text, and option and value of each whole number within engines' options."""
+    """What `digest` hashes, in parts: text, and option and value of each whole number whose type the file does not tell."""
     if isinstance(node, dict):
         parts.append("{")
         for index, name in enumerate(sorted(node)):
@@ -84,10 +86,14 @@ def _write(node: Any, path: tuple[str, ...], parts: list[str | tuple[str, int]])
         parts.append("]")
     elif isinstance(node, bool) or not isinstance(node, int | float) or not float(node).is_integer():
         parts.append(json.dumps(node, ensure_ascii=False, allow_nan=False))
-    elif len(path) > 3 and path[0] == "engine" and path[2] == "options":
+    elif len(path) > 3 and _of_either_type(path):
         parts.append((path[3], int(node)))
     else:
         parts.append(_number(int(node), bool(path) and path[-1].endswith(_FLOATS)))
+
+
+def _of_either_type(path: tuple[str, ...]) -> bool:
+    return (path[0] == "engine" and path[2] == "options") or (path[0] == "shape" and path[3] == "factor")
 
 
 def _number(value: int, with_a_point: bool) -> str:

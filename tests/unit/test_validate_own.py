@@ -161,10 +161,12 @@ def test_equal_numbers_are_equal_to_the_hash_whichever_was_hashed() -> None:
 
 @given(
     st.dictionaries(st.sampled_from([*"abcdefgh", "delay_us", "warm_s"]), st.integers(-3, 10**9) | st.floats(-3, 3).map(round).map(float)),
+    st.sampled_from([2, 4.0]),
     st.sampled_from([int, float]),
 )
-def test_options_are_equal_whatever_their_types(options: dict[str, float], spelt: type) -> None:
-    config = {"engine": {"mine": {"options": options}}, "shape": {"grid": {"rows": {"start": 1, "stop": 16, "factor": 4.0}}}, "k1": 20}
+def test_options_are_equal_whatever_their_types(options: dict[str, float], factor: float, spelt: type) -> None:
+    rows = {"start": 1, "stop": 16, "factor": factor}
+    config = {"engine": {"mine": {"options": options}}, "shape": {"grid": {"rows": rows}}, "k1": 20}
     stated = digest(config)
     config = json.loads(json.dumps(config), parse_int=float if spelt is float else int)
     if spelt is int:
