@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 MMA_ROWS, MMA_COLUMNS, MMA_K = 16, 8, 16  # mma.sync m16n8k16
 WARP = 32
+BULK = ("sm_90a", "sm_100a", "sm_120a")  # bulk copies completing on an mbarrier
 PANEL = 64  # columns that one wgmma takes, 128 bytes a row
 _HALF_BYTES, _FLOAT_BYTES = 2, 4
-_PAD = 8  # halves behind a row in shared memory: rows of ldmatrix then lie in different banks
-_QUARTER_PAD = 4  # the same for loads of four halves, of rows that are dealt in quarters
+PAD = 8  # halves behind a row in shared memory: rows of ldmatrix then lie in different banks
+QUARTER_PAD = 4  # the same for loads of four halves, of rows that are dealt in quarters
 _ALIGNMENT = 256  # for what the allocator rounds up
 
 
@@ -113,11 +114,11 @@ class Aligned:
 
     @property
     def channel_pitch(self) -> int:
-        return self.channels + _PAD
+        return self.channels + PAD
 
     @property
     def hidden_pitch(self) -> int:
-        return self.rank_hidden + _PAD
+        return self.rank_hidden + PAD
 
     @property
     def h_pitch(self) -> int:
@@ -199,11 +200,11 @@ class Ragged:
 
     @property
     def x_pitch(self) -> int:
-        return self.padded_channels + _QUARTER_PAD
+        return self.padded_channels + QUARTER_PAD
 
     @property
     def hidden_pitch(self) -> int:
-        return MMA_COLUMNS * self.hidden_tiles * self.warps + _QUARTER_PAD
+        return MMA_COLUMNS * self.hidden_tiles * self.warps + QUARTER_PAD
 
     @property
     def h_pitch(self) -> int:

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from mkframe.plugin import Kernel, Target
-from mkframe_plugins.residual_mlp.kernels.configs import MMA_K, Aligned, InRegisters, Ragged, WarpGroup, up
+from mkframe_plugins.residual_mlp.kernels.configs import BULK, MMA_K, Aligned, InRegisters, Ragged, WarpGroup, up
 
 _PACKAGE = "mkframe_plugins.residual_mlp.kernels"
-_BULK = ("sm_90a", "sm_100a", "sm_120a")  # bulk copies completing on an mbarrier
 _CLUSTERS = ("sm_90a", "sm_100a")
 _REGISTER_WEIGHTS = 512  # between 7 x 13, where fragments from global memory win, and 31 x 47, where they lose
 _DIRECT_BYTES = 8 << 10  # of both matrices: up to here registers are the faster way into shared memory
@@ -87,7 +86,7 @@ def _candidates(shape: Shape, target: Target, single: bool, multiprocessors: int
                 channels=shape.channels,
                 hidden=shape.hidden,
                 warps=warps,
-                bulk=target.arch in _BULK,
+                bulk=target.arch in BULK,
                 kept_steps=kept,
                 few=few,
                 single=single,

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 from mkframe.plugin import Kernel, Target
-from mkframe_plugins.residual_mlp.kernels.configs import MMA_COLUMNS, MMA_K, MMA_ROWS, WARP, up
+from mkframe_plugins.residual_mlp.kernels.configs import BULK, MMA_COLUMNS, MMA_K, MMA_ROWS, PAD, QUARTER_PAD, WARP, up
 
 _MODULE = "mkframe_plugins.residual_mlp.kernels.one_product"
-_BULK = ("sm_90a", "sm_100a", "sm_120a")  # bulk copies completing on an mbarrier
 _BLOCKS_PER_SM = 2  # more than these share too little of what each has to fetch
 _PARTS = (32, 64, 128)  # columns of a block, at most
-_PAD, _QUARTER_PAD = 8, 4  # halves behind a row: for ldmatrix, and for loads of four halves (dealing.py)
 _WARPS = 4
 
 
@@ -61,7 +59,7 @@ class OneProduct:
 
     @property
     def column_tiles(self) -> int:
-        return -(-self.part_columns // MMA_COLUMNS // self.column_warps)
+        return self.part_columns // MMA_COLUMNS // self.column_warps
 
     @property
     def steps(self) -> int:
@@ -78,11 +76,11 @@ class OneProduct:
 
     @property
     def a_room_pitch(self) -> int:
-        return self.padded_depth + (_PAD if self.a_in_vectors else _QUARTER_PAD)
+        return self.padded_depth + (PAD if self.a_in_vectors else QUARTER_PAD)
 
     @property
     def w_room_pitch(self) -> int:
-        return self.part_columns + _PAD
+        return self.part_columns + PAD
 
     @property
     def w_room(self) -> int:
@@ -113,7 +111,7 @@ def candidates(depth: int, columns: int, a_pitch: int, *, residual: bool, bf16: 
             a_pitch=a_pitch,
             part_columns=part,
             aligned=aligned,
-            bulk=not aligned and arch in _BULK and depth * columns >= 8,
+            bulk=not aligned and arch in BULK and depth * columns >= 8,
             residual=residual,
             bf16=bf16,
         )

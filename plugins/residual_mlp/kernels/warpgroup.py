@@ -60,7 +60,7 @@ def mlp(
     sX = smem.allocate_array(half, config.x_room, byte_alignment=ATOM_BYTES)
     sW1 = smem.allocate_array(half, config.w1_room, byte_alignment=ATOM_BYTES)
     sW2 = smem.allocate_array(half, config.w2_room, byte_alignment=ATOM_BYTES)
-    sH = smem.allocate_array(half, hidden * width, byte_alignment=128)
+    sH = smem.allocate_array(half, config.h_room, byte_alignment=128)
 
     # everything is on its way before anybody waits
     base = worker * width
@@ -94,7 +94,7 @@ def mlp(
         cute.arch.sync_threads()
 
         # product 1: h transposed, a warp group takes every groups-th tile of 64 hidden columns
-        image = mH + cute.assume(Int64(tile * splits + piece) * (hidden * width), divby=CHUNK)
+        image = mH + cute.assume(Int64(tile * splits + piece) * config.h_room, divby=CHUNK)
         if group < config.hidden_panels:
             sums = product(
                 descriptor(sW1 + group * (channels * PANEL), ATOM_BYTES, ATOM_BYTES, True),
@@ -123,7 +123,7 @@ def mlp(
                                 store(pair, 2, 2, sH, at, 2)
         if cutlass.const_expr(config.h_global):
             cute.arch.sync_threads()
-            h_through_global(image, sH, hidden * width, threads, tidx, half)
+            h_through_global(image, sH, config.h_room, threads, tidx, half)
         # x once more, for the sum; it is there, and the second product is not waited for by anybody else
         residual = cute.make_rmem_tensor(cute.make_layout((2, 2, width // 8, each2)), Float32)
         for i in cutlass.range_constexpr(each2):
