@@ -6,32 +6,24 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from mkframe.kernels import current_target, facts, kernel_sources, node, target_of
-from mkframe.plugin import Device, Engine, Kernel, Launches, Precision, Role, Target, TensorSpec
+from mkframe.kernels import facts, kernel_sources, node
+from mkframe.plugin import Kernel, Launches, Precision, Role, Target, TensorSpec
 from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
+from mkframe_plugins.residual_mlp.cuda_engine import CudaEngine
 from mkframe_plugins.residual_mlp.kernels.configs import MMA_K, MMA_ROWS, up
 from mkframe_plugins.residual_mlp.kernels.product_configs import OneProduct, candidates, chosen, kernel_of
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
 
-class ConventionalCuda(Engine):
+class ConventionalCuda(CudaEngine):
     """What a chain of separate kernels does, with the fewest of them."""
 
     id = "conventional"
-    workload = "residual_mlp"
-    devices = ("cuda",)
-    precisions = ("fp16", "bf16")
     limits = (
         "on CUDA depth 1, fp16 and bf16, odd widths whose weights fit on chip; has run on Hopper, for others it compiles and has never run"
     )
-    Options = TileOptions
 
-    def unsupported(self, case: MlpCase, precision: Precision, device: Device) -> str | None:
-        target = target_of(device)
-        if target is None:
-            return f"no kernel for compute capability {device.compute_capability}"
-        if case.depth > 1:
-            return f"one block, not a chain of {case.depth}"
+    def too_large(self, case: MlpCase, precision: Precision, target: Target) -> str | None:
         for narrowest, *_ in self._candidates(case, precision, target):
             if narrowest.shared_bytes > target.shared_bytes_per_block:
                 most = target.shared_bytes_per_block >> 10
@@ -46,16 +38,16 @@ class ConventionalCuda(Engine):
         """h (rows, hidden up to whole steps) in the contract's dtype."""
         return {"h": TensorSpec(shape=(case.rows, up(case.hidden, MMA_K)), dtype=precision.hidden, role=Role.SCRATCH)}
 
-    def bind(self, case: MlpCase, precision: Precision, tensors: Mapping[str, Any], options: TileOptions) -> Launches:
-        if options != TileOptions():
-            raise ValueError(f"engine.{self.id}.options: tile_rows is for the CPU; on CUDA the kernel's policy chooses")
-        target, rows = current_target(), (case.rows, ctypes.c_int32)
+    def launches(self, case: MlpCase, precision: Precision, tensors: Mapping[str, Any], target: Target) -> Launches:
         first, second = (chosen(widths, case.rows, target)[0] for widths in self._candidates(case, precision, target))
-        x, h = tensors["x"], tensors["h"]
-        taken = ((first, (x, tensors["W1"], tensors["b1"], x, h, rows)), (second, (h, tensors["W2"], tensors["b2"], x, tensors["y"], rows)))
+        x, h, rows = tensors["x"], tensors["h"], (case.rows, ctypes.c_int32)
         tiles = -(-case.rows // MMA_ROWS)
-        nodes = tuple(node(kernel_of(config), target, tiles * config.parts, arguments) for config, arguments in taken)
-        return Launches(nodes=nodes, facts=MappingProxyType(facts(tuple(kernel_of(config) for config in (first, second)), target)))
+        one, other = kernel_of(first), kernel_of(second)
+        nodes = (
+            node(one, target, tiles * first.parts, (x, tensors["W1"], tensors["b1"], x, h, rows)),
+            node(other, target, tiles * second.parts, (h, tensors["W2"], tensors["b2"], x, tensors["y"], rows)),
+        )
+        return Launches(nodes=nodes, facts=MappingProxyType(facts((one, other), target)))
 
     def sources(self) -> tuple[str, ...]:
         return kernel_sources("mkframe_plugins.residual_mlp.kernels.one_product")

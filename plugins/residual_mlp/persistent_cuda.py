@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from mkframe.kernels import current_target, facts, kernel_sources, node, target_of
-from mkframe.plugin import Device, Engine, Kernel, Launches, Precision, Role, Target, TensorSpec
+from mkframe.kernels import facts, kernel_sources, node
+from mkframe.plugin import Kernel, Launches, Precision, Role, Target, TensorSpec
 from mkframe_plugins.residual_mlp.cpu_schedules import TileOptions
+from mkframe_plugins.residual_mlp.cuda_engine import CudaEngine
 from mkframe_plugins.residual_mlp.kernels.configs import up
 from mkframe_plugins.residual_mlp.kernels.policy import Schedule, Shape, schedules
 from mkframe_plugins.residual_mlp.workload import MlpCase
@@ -17,35 +18,23 @@ _COVERED_ROWS, _COVERED = 64, 128  # multiples of what every schedule covers at 
 _MOST_SPLITS = 2  # blocks that each keep an h of their own for a tile
 
 
-class PersistentCuda(Engine):
+class PersistentCuda(CudaEngine):
     """h stays in registers or shared memory of its worker. Weights are taken as they are."""
 
     id = "persistent"
-    workload = "residual_mlp"
-    devices = ("cuda",)
-    precisions = ("fp16", "bf16")
     limits = "on CUDA depth 1, fp16 and bf16, weights that fit on chip; has run on Hopper, for others it compiles and has never run"
-    Options = TileOptions
     h_global = False
 
-    def unsupported(self, case: MlpCase, precision: Precision, device: Device) -> str | None:
-        target = target_of(device)
-        if target is None:
-            return f"no kernel for compute capability {device.compute_capability}"
-        if case.depth > 1:
-            return f"one block, not a chain of {case.depth}"
-        if not schedules(self._shape(case, precision), target):
-            weights = 4 * case.channels * case.hidden
-            return f"{weights >> 10} KiB of weights do not fit on chip ({target.shared_bytes_per_block >> 10} KiB a block): see streamed"
-        return None
+    def too_large(self, case: MlpCase, precision: Precision, target: Target) -> str | None:
+        if schedules(self._shape(case, precision), target):
+            return None
+        weights = 4 * case.channels * case.hidden
+        return f"{weights >> 10} KiB of weights do not fit on chip ({target.shared_bytes_per_block >> 10} KiB a block): see streamed"
 
     def kernels(self, case: MlpCase, precision: Precision, target: Target, options: TileOptions) -> tuple[Kernel, ...]:
         return tuple(schedule.kernel for schedule in schedules(self._shape(case, precision), target))
 
-    def bind(self, case: MlpCase, precision: Precision, tensors: Mapping[str, Any], options: TileOptions) -> Launches:
-        if options != TileOptions():
-            raise ValueError(f"engine.{self.id}.options: tile_rows is for the CPU; on CUDA the kernel's policy chooses")
-        target = current_target()
+    def launches(self, case: MlpCase, precision: Precision, tensors: Mapping[str, Any], target: Target) -> Launches:
         schedule = self._schedule(case, precision, target)
         names = ("x", "W1", "b1", "W2", "b2", "y")
         # a kernel without h in global memory does not touch its place, and any tensor may stand there

@@ -9,12 +9,11 @@ from math import gcd
 import cutlass
 import cutlass.cute as cute
 import cutlass.memory
-from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, Int64
 from cutlass.cute.nvgpu import cpasync
 
 from mkframe_plugins.residual_mlp.kernels.configs import Aligned
-from mkframe_plugins.residual_mlp.kernels.fragments import half_of, load, matrices, mma_of, multiply, part, pointers, store
+from mkframe_plugins.residual_mlp.kernels.fragments import half_of, launcher, load, matrices, mma_of, multiply, part, pointers, store
 
 
 @cute.jit
@@ -330,24 +329,5 @@ def mlp(
         turn += 1
 
 
-@cute.jit
-def launch(
-    mX: cute.Pointer,
-    mW1: cute.Pointer,
-    mB1: cute.Pointer,
-    mW2: cute.Pointer,
-    mB2: cute.Pointer,
-    mY: cute.Pointer,
-    mH: cute.Pointer,
-    rows: Int32,
-    blocks: Int32,
-    stream: CUstream,
-    config: cutlass.Constexpr,
-):
-    mlp(mX, mW1, mB1, mW2, mB2, mY, mH, rows, config).launch(
-        grid=(blocks, 1, 1), block=(config.threads, 1, 1), cluster=(config.ranks, 1, 1), smem=config.shared_bytes, stream=stream
-    )
-
-
 def trace(config: Aligned):
-    return launch, pointers(config)
+    return launcher(mlp), pointers(config)

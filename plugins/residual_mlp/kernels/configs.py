@@ -16,8 +16,23 @@ def up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
+class OneBlock:
+    """What most of them have: a block takes a tile by itself."""
+
+    __slots__ = ()
+
+    @property
+    def cluster(self) -> int:
+        """Blocks that are launched together."""
+        return 1
+
+    @property
+    def blocks_per_tile(self) -> int:
+        return self.cluster
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InRegisters:
+class InRegisters(OneBlock):
     """h never leaves the registers: a warp owns 16 hidden columns and runs both products on them.
 
     few: no tile has more than eight rows. single: a worker has one tile. h_global: h goes through global memory.
@@ -29,10 +44,6 @@ class InRegisters:
     single: bool
     bf16: bool
     h_global: bool
-
-    @property
-    def blocks_per_tile(self) -> int:
-        return 1
 
     @property
     def warps(self) -> int:
@@ -69,7 +80,7 @@ class InRegisters:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Aligned:
+class Aligned(OneBlock):
     """channels and hidden are multiples of 16: 16-byte copies into padded rows, fragments by ldmatrix.
 
     warps: each takes 1/warps of the hidden columns, then of the channels. row_tiles: tiles of 16 rows that a worker takes at a time.
@@ -88,7 +99,7 @@ class Aligned:
     h_global: bool
 
     @property
-    def blocks_per_tile(self) -> int:
+    def cluster(self) -> int:
         return self.ranks
 
     @property
@@ -142,7 +153,7 @@ class Aligned:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ragged:
+class Ragged(OneBlock):
     """Any widths: the weights lie in shared memory as they lie in global memory, fragments are built from 2-byte loads.
 
     bulk: weights come by bulk copies (sm_90 and later), else by cp.async. kept_steps: so many times 16 rows of W2 pass through the place of
@@ -158,10 +169,6 @@ class Ragged:
     single: bool
     bf16: bool
     h_global: bool
-
-    @property
-    def blocks_per_tile(self) -> int:
-        return 1
 
     @property
     def threads(self) -> int:
@@ -221,7 +228,7 @@ class Ragged:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WarpGroup:
+class WarpGroup(OneBlock):
     """channels and hidden are multiples of 16, on Hopper: wgmma takes weights as its 64-row side and `rows` rows of x, a multiple of 8,
     as its other side.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import cutlass
 import cutlass.cute as cute
+from cuda.bindings.driver import CUstream
 from cutlass import BFloat16, Float16, Float32, Int32
 from cutlass.cute.nvgpu import warp
 from cutlass.cute.runtime import make_fake_stream, make_ptr
@@ -76,6 +77,34 @@ def part(tensor: cute.Tensor, offset: cutlass.Constexpr, size: cutlass.Constexpr
 
 def mma_of(half: Any) -> Any:
     return cute.make_mma_atom(warp.MmaF16BF16Op(half, Float32, (16, 8, 16)))
+
+
+def launcher(mlp: Any) -> Any:
+    """The host function of a kernel over one grid, for `trace`: it takes what `pointers` places."""
+
+    @cute.jit
+    def launch(
+        mX: cute.Pointer,
+        mW1: cute.Pointer,
+        mB1: cute.Pointer,
+        mW2: cute.Pointer,
+        mB2: cute.Pointer,
+        mY: cute.Pointer,
+        mH: cute.Pointer,
+        rows: Int32,
+        blocks: Int32,
+        stream: CUstream,
+        config: cutlass.Constexpr,
+    ):
+        mlp(mX, mW1, mB1, mW2, mB2, mY, mH, rows, config).launch(
+            grid=(blocks, 1, 1),
+            block=(config.threads, 1, 1),
+            cluster=(config.cluster, 1, 1),
+            smem=config.shared_bytes,
+            stream=stream,
+        )
+
+    return launch
 
 
 def pointers(config: Any) -> tuple[Any, ...]:

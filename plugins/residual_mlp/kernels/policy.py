@@ -172,7 +172,7 @@ def _kernel(config: Config) -> Kernel:
         config=config,
         shared_bytes=config.shared_bytes,
         block=config.threads,
-        cluster=config.ranks if isinstance(config, Aligned) else 1,
+        cluster=config.cluster,
         name=f"mlp-{name.replace('_', '-')}" + ("-h-global" if config.h_global else ""),
         expects=tuple(expects),
     )

@@ -7,7 +7,6 @@ h are padded. What a fragment reads beyond a matrix is zero, or belongs to a col
 import cutlass
 import cutlass.cute as cute
 import cutlass.memory
-from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, Int64
 from cutlass.cute.nvgpu import cpasync
 
@@ -16,6 +15,7 @@ from mkframe_plugins.residual_mlp.kernels.dealing import dealt
 from mkframe_plugins.residual_mlp.kernels.fragments import (
     element,
     half_of,
+    launcher,
     load,
     mma_of,
     multiply,
@@ -359,24 +359,5 @@ def mlp(
         turn += 1
 
 
-@cute.jit
-def launch(
-    mX: cute.Pointer,
-    mW1: cute.Pointer,
-    mB1: cute.Pointer,
-    mW2: cute.Pointer,
-    mB2: cute.Pointer,
-    mY: cute.Pointer,
-    mH: cute.Pointer,
-    rows: Int32,
-    blocks: Int32,
-    stream: CUstream,
-    config: cutlass.Constexpr,
-):
-    mlp(mX, mW1, mB1, mW2, mB2, mY, mH, rows, config).launch(
-        grid=(blocks, 1, 1), block=(config.threads, 1, 1), smem=config.shared_bytes, stream=stream
-    )
-
-
 def trace(config: Ragged):
-    return launch, pointers(config)
+    return launcher(mlp), pointers(config)

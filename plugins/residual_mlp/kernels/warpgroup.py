@@ -7,11 +7,10 @@ accumulators of the first product, a pair of rows for one hidden column, are wha
 import cutlass
 import cutlass.cute as cute
 import cutlass.memory
-from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, Int64
 
 from mkframe_plugins.residual_mlp.kernels.configs import PANEL, WarpGroup
-from mkframe_plugins.residual_mlp.kernels.fragments import element, half_of, load, pointers, put_element, store
+from mkframe_plugins.residual_mlp.kernels.fragments import element, half_of, launcher, load, pointers, put_element, store
 from mkframe_plugins.residual_mlp.kernels.panels import ATOM_BYTES, CHUNK, copy_rows, descriptor, place, product
 
 
@@ -163,24 +162,5 @@ def mlp(
         turn += 1
 
 
-@cute.jit
-def launch(
-    mX: cute.Pointer,
-    mW1: cute.Pointer,
-    mB1: cute.Pointer,
-    mW2: cute.Pointer,
-    mB2: cute.Pointer,
-    mY: cute.Pointer,
-    mH: cute.Pointer,
-    rows: Int32,
-    blocks: Int32,
-    stream: CUstream,
-    config: cutlass.Constexpr,
-):
-    mlp(mX, mW1, mB1, mW2, mB2, mY, mH, rows, config).launch(
-        grid=(blocks, 1, 1), block=(config.threads, 1, 1), smem=config.shared_bytes, stream=stream
-    )
-
-
 def trace(config: WarpGroup):
-    return launch, pointers(config)
+    return launcher(mlp), pointers(config)
