@@ -46,14 +46,13 @@ def is_digest(stated: str, document: Any) -> bool:
     knows the types of its options, and the factor of a range is of either type: all of one name are tried without and with a point, all
     names alike first, then ever more of them apart, until MOST_HASHED bytes were hashed.
     """
-    if stated in (digest(document), digest(_rewritten(document))):
+    if stated in (digest(document), sha256(_joined(_parts(document, ()), frozenset()))):
         return True
-    parts: list[str | tuple[str, int]] = []
-    _write(document, (), parts)
+    parts = _parts(document, _FLOATS)
     names = sorted({part[0] for part in parts if isinstance(part, tuple)})
     hashed = 0
     for floats in _choices(names):
-        text = "".join(part if isinstance(part, str) else _number(part[1], part[0] in floats) for part in parts).encode()
+        text = _joined(parts, floats)
         hashed += len(text) + _PART_BYTES * len(parts)
         if stated == sha256(text):
             return True
@@ -70,26 +69,37 @@ def _choices(names: list[str]) -> Iterator[frozenset[str]]:
             yield frozenset(names).difference(part)
 
 
-def _write(node: Any, path: tuple[str, ...], parts: list[str | tuple[str, int]]) -> None:
-    """What `digest` hashes, in parts: text, and option and value of each whole number whose type the file does not tell."""
-    if isinstance(node, dict):
-        parts.append("{")
-        for index, name in enumerate(sorted(node)):
-            parts.append(f"{',' if index else ''}{json.dumps(name, ensure_ascii=False)}:")
-            _write(node[name], (*path[:4], name), parts)
-        parts.append("}")
-    elif isinstance(node, list):
-        parts.append("[")
-        for index, value in enumerate(node):
-            parts.extend([","] if index else [])
-            _write(value, path, parts)
-        parts.append("]")
-    elif isinstance(node, bool) or not isinstance(node, int | float) or not float(node).is_integer():
-        parts.append(json.dumps(node, ensure_ascii=False, allow_nan=False))
-    elif len(path) > 3 and _of_either_type(path):
-        parts.append((path[3], int(node)))
-    else:
-        parts.append(_number(int(node), bool(path) and path[-1].endswith(_FLOATS)))
+def _parts(document: Any, floats: tuple[str, ...]) -> list[str | tuple[str, int]]:
+    """What `digest` hashes, in parts: text, and option and value of each whole number whose type the file does not tell. Other whole
+    numbers have a point where their key ends as one of `floats`."""
+    parts: list[str | tuple[str, int]] = []
+
+    def write(node: Any, path: tuple[str, ...]) -> None:
+        if isinstance(node, dict):
+            parts.append("{")
+            for index, name in enumerate(sorted(node)):
+                parts.append(f"{',' if index else ''}{json.dumps(name, ensure_ascii=False)}:")
+                write(node[name], (*path[:4], name))
+            parts.append("}")
+        elif isinstance(node, list):
+            parts.append("[")
+            for index, value in enumerate(node):
+                parts.extend([","] if index else [])
+                write(value, path)
+            parts.append("]")
+        elif isinstance(node, bool) or not isinstance(node, int | float) or not float(node).is_integer():
+            parts.append(json.dumps(node, ensure_ascii=False, allow_nan=False))
+        elif len(path) > 3 and _of_either_type(path):
+            parts.append((path[3], int(node)))
+        else:
+            parts.append(_number(int(node), bool(path) and path[-1].endswith(floats)))
+
+    write(document, ())
+    return parts
+
+
+def _joined(parts: list[str | tuple[str, int]], floats: frozenset[str]) -> bytes:
+    return "".join(part if isinstance(part, str) else _number(part[1], part[0] in floats) for part in parts).encode()
 
 
 def _of_either_type(path: tuple[str, ...]) -> bool:
@@ -98,17 +108,6 @@ def _of_either_type(path: tuple[str, ...]) -> bool:
 
 def _number(value: int, with_a_point: bool) -> str:
     return json.dumps(float(value) if with_a_point else value)
-
-
-def _rewritten(node: Any) -> Any:
-    """Whole numbers without a point."""
-    if isinstance(node, dict):
-        return {name: _rewritten(value) for name, value in node.items()}
-    if isinstance(node, list):
-        return [_rewritten(value) for value in node]
-    if isinstance(node, bool) or not isinstance(node, int | float) or not float(node).is_integer():
-        return node
-    return int(node)
 
 
 def sha256(data: bytes) -> str:

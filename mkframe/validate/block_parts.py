@@ -46,6 +46,11 @@ class BlockCell:
         return self.record.get("outcome") != "unsupported"
 
     @property
+    def since_1_2(self) -> bool:
+        """Whether the cell has what schema 1.2 added to every cell; rules are milder to older ones (age.py, `one-version`)."""
+        return "rates" in self.record
+
+    @property
     def form(self) -> str:
         """How a call is launched, by the id: the graph form of an engine has a suffix of its own."""
         return "graph" if self.key[2].endswith(GRAPH_SUFFIX) else "eager"

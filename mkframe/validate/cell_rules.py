@@ -71,7 +71,7 @@ def _one_tolerance(cells: list[BlockCell]) -> Iterator[Finding]:
 
 def _checked(cell: BlockCell, wanted: tuple[str, ...]) -> Iterator[Finding]:
     """Every check that there is for this device and protocol, once and in order; before schema 1.2 those that there were."""
-    stated, place, complete = cell.record["checks"], (*cell.path, "checks"), "rates" in cell.record
+    stated, place, complete = cell.record["checks"], (*cell.path, "checks"), cell.since_1_2
     missing = [name for name in (wanted if complete else _CHECKS) if name not in stated]
     if missing:
         yield error("evidence", f"{cell.text} passed without the check {shown(missing[0])}", place)
@@ -165,7 +165,7 @@ def _interval(subject: Subject, cell: BlockCell) -> str | None:
     least, most = (number(table(cell.entry.result, STREAM).get(name)) for name in ("min_ms", "max_ms"))
     if (least is not None and middle < least * (1 - 1e-9)) or (most is not None and middle > most * (1 + 1e-9)):
         return f"an interval from {shown(low)} to {shown(high)}, and the samples lie from {shown(least)} to {shown(most)}"
-    return too_narrow(subject, low, high, cell.p50_ms, MEDIAN_ERRORS) if "rates" in cell.record else None
+    return too_narrow(subject, low, high, cell.p50_ms, MEDIAN_ERRORS) if cell.since_1_2 else None
 
 
 _E, _W = Severity.ERROR, Severity.WARNING

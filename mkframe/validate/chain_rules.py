@@ -34,7 +34,7 @@ def chains(subject: Subject) -> Iterator[Finding]:
     for cell in block_cells(subject):
         facts = table(cell.record, "facts")
         place = (*cell.path, "facts")
-        if not cell.passed or "rates" not in cell.record:
+        if not cell.passed or not cell.since_1_2:
             continue  # before schema 1.2 facts were free
         if lacking := [name for name in ("k1", "k2", "sets", "edges") if name not in facts]:
             yield error("chains", f"the facts of {cell.text} lack {lacking[0]}, which every chain of calls has", place)

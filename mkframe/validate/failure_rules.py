@@ -27,7 +27,7 @@ def failures(subject: Subject) -> Iterator[Finding]:
     block = block_of(subject.document)
     kind = table(block, "device").get("kind", "")
     wanted = all_checks(kind, chained=chained(block))
-    cells = [cell for cell in block_cells(subject) if cell.supported and "rates" in cell.record]
+    cells = [cell for cell in block_cells(subject) if cell.supported and cell.since_1_2]
     for cell in cells:
         if not cell.passed:
             yield from _checks(cell, wanted)

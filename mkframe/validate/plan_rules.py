@@ -80,11 +80,7 @@ def _cases(name: str, node: Any, cases: dict[tuple[str, int], BlockCell], place:
             yield error("planned", f"the configuration lists {shown(name)}, case {index}, which has no cell", place)
             continue
         sizes = cell.record["shape"]
-        differs = [axis for axis in table(wanted) if axis in sizes and whole(sizes[axis]) != whole(wanted[axis])]
-        if workload == _OURS:
-            have, asked = (_axes(sizes), _axes(wanted))
-            differs = sorted(axis for axis in {*have, *asked} if have.get(axis) != asked.get(axis))
-        if differs:
+        if differs := _differing(sizes, table(wanted), workload):
             why = f"{differs[0]} is {_told(sizes, differs[0])}, and the configuration lists {_told(table(wanted), differs[0])}"
             yield error("planned", f"{name}[{index}]: {why}", (*cell.path, "shape"))
     more = max((index for of, index in cases if of == name), default=-1)
@@ -101,7 +97,7 @@ def _of_engines(cells: list[BlockCell], engine: dict[str, Any]) -> Iterator[Find
         for key in ("options", "implementation"):
             if cell.record[key] != before.record[key]:
                 yield error("planned", f"{key} of {shown(name)} is not what other cells of it say", (*cell.path, key))
-        other = baseline.setdefault(name.removesuffix("-graph"), cell)
+        other = baseline.setdefault(name.removesuffix(GRAPH_SUFFIX), cell)
         if cell.record["baseline"] is not other.record["baseline"]:
             why = f"baseline is {shown(cell.record['baseline'])}, and {other.text} says otherwise of the same engine"
             yield error("planned", why, (*cell.path, "baseline"))
@@ -112,8 +108,12 @@ def _of_engines(cells: list[BlockCell], engine: dict[str, Any]) -> Iterator[Find
                 yield error("planned", why, (*cell.path, "options"))
 
 
-def _axes(shape: Any) -> dict[str, int | None]:
-    return {"depth": 1, **{axis: whole(size) for axis, size in table(shape).items()}}
+def _differing(sizes: dict[str, Any], wanted: dict[str, Any], workload: str) -> list[str]:
+    """Axes of other sizes; those that one side leaves out only where their sizes are known."""
+    if workload != _OURS:
+        return [axis for axis in wanted if axis in sizes and whole(sizes[axis]) != whole(wanted[axis])]
+    have, asked = ({"depth": 1, **{axis: whole(size) for axis, size in side.items()}} for side in (sizes, wanted))
+    return sorted(axis for axis in {*have, *asked} if have.get(axis) != asked.get(axis))
 
 
 def _told(record: dict[str, Any], key: str) -> str:

@@ -67,7 +67,7 @@ def rebuilt(subject: Subject, data: bytes) -> Iterator[Finding]:
             yield from _summaries(one)
         if whole:
             yield from _step(document, sampled)
-        if any("rates" in cell.record for cell in cells):
+        if any(cell.since_1_2 for cell in cells):
             yield from _intervals(document, sampled)
             yield from _verdicts(document, sampled)
         else:

@@ -29,7 +29,7 @@ def clock(document: dict[str, Any], sampled: "Iterable[Sampled]") -> Iterator[Fi
     """Reports before schema 1.2 are asked nothing: runners before it are not at hand."""
     calls, cuda = calls_per_reading(document["mkframe"]["config"]), document["mkframe"]["device"]["kind"] == "cuda"
     for one in sampled:
-        if "rates" not in one.cell.record:
+        if not one.cell.since_1_2:
             continue
         if calls is not None:
             yield from _readings(one, "host", one.host_ms, whole_nanoseconds(one.host_ms, calls), calls)

@@ -38,12 +38,12 @@ def cells(document: dict[str, Any], sampled: "Iterable[Sampled]", known: frozens
     rounds, owner = timing["rounds"], dict[int, int]()
     for one in sampled:
         cell = one.cell
-        if "rates" in cell.record and (why := out_of_turn(one.stream, timing["round_process"], owner)) is not None:
+        if cell.since_1_2 and (why := out_of_turn(one.stream, timing["round_process"], owner)) is not None:
             yield error(CELLS, f"{cell.text}: {why}", cell.path)
-        if "rates" in cell.record and f"{'/'.join(map(str, cell.key))}/workers.npy" not in names:
+        if cell.since_1_2 and f"{'/'.join(map(str, cell.key))}/workers.npy" not in names:
             yield error(CELLS, f"{cell.text}: no array tells which worker took a round", cell.path)
         strange = sorted(set(one.stream.process) - known)
-        if strange and "rates" in cell.record:
+        if strange and cell.since_1_2:
             yield error(CELLS, f"{cell.text}: rounds of worker {strange[0]}, which measured no floors", cell.path)
         if not cell.passed:
             yield from _not_passed(cell, len(one.stream.rounds) == rounds)

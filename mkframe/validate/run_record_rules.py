@@ -9,19 +9,12 @@ from mkframe.validate.formats import COMPARISON
 from mkframe.validate.rule import Rule, Subject
 
 RUN_RECORD = "run-record"
-_SECONDS = ("bind_s", "check_s")
 
 
 def run_record(subject: Subject) -> Iterator[Finding]:
-    """A cell that passed was bound and checked, which took time; a budget was turned into rounds, and is none any more. Reports before
-    schema 1.2 are asked nothing."""
-    cells = [cell for cell in block_cells(subject) if "rates" in cell.record]
-    for cell in cells:
-        lacking = [name for name in _SECONDS if cell.passed and cell.record[name] is None]
-        if lacking:
-            yield error(RUN_RECORD, f"{cell.text} passed, and {lacking[0]} is null: nobody bound or checked it", (*cell.path, lacking[0]))
+    """A budget was turned into rounds, and is none any more. Reports before schema 1.2 are asked nothing."""
     budget_s = table(block_of(subject.document), "config", "timing").get("budget_s")
-    if cells and budget_s is not None:
+    if budget_s is not None and any(cell.since_1_2 for cell in block_cells(subject)):
         why = f"budget_s is {shown(budget_s)}: a run turns a budget into rounds, and leaves none in its configuration"
         yield error(RUN_RECORD, why, ("mkframe", "config", "timing", "budget_s"))
 
@@ -31,7 +24,7 @@ RUN_RECORD_RULES: tuple[Rule, ...] = (
         id=RUN_RECORD,
         format=COMPARISON,
         severities=(Severity.ERROR,),
-        says="a cell that passed says how long it was bound and checked, and no budget is left in the configuration",
+        says="no budget is left in the configuration",
         check=run_record,
         needs_schema=True,
     ),

@@ -98,7 +98,7 @@ def verdict_ratio(subject: Subject) -> Iterator[Finding]:
         low, high = (amount(record.get(name)) for name in ("ratio_low", "ratio_high"))
         if ratio is not None and low is not None and high is not None and (above(low, ratio) or above(ratio, high)):
             yield error("verdict-ratio", f"the interval from {shown(low)} to {shown(high)} does not hold {shown(ratio)}", place)
-        elif "rates" in cell.record and one and other:
+        elif cell.since_1_2 and one and other:
             wrong = too_narrow(subject, low, high, max(one, other) / math.sqrt(2), RATIO_ERRORS)
             if wrong is not None:
                 yield error("verdict-ratio", wrong, place)

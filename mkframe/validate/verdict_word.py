@@ -32,7 +32,7 @@ def word_fault(subject: Subject, record: dict[str, Any], cell: BlockCell, baseli
         return None
     if 0.0 in medians:
         return None if word == Verdict.UNDECIDED and reason in _ZEROS else f"{word}, and a median is zero"
-    exact = told > 1 and "rates" in cell.record and "rates" in baseline.record
+    exact = told > 1 and cell.since_1_2 and baseline.since_1_2
     processes = {1, 2} if told == 1 and len(workers(subject)) > 1 else {min(told, 2)}  # a worker that died was followed by another
     may: list[Comparison] = [
         decide(medians, ratio_ends, (moved(ends[0]), moved(ends[1])), step_ms, count, ONE_PROCESS_LIMIT)  # type: ignore[arg-type]
