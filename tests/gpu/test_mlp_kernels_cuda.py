@@ -1,9 +1,10 @@
 """The CuTe DSL kernels of residual_mlp on a CUDA device: right on every kind of shape, eagerly and from a graph."""
 
-from random import Random
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from mlp_on_cuda import allocate, judged
 
 from mkframe.graph.capture import capture
@@ -17,6 +18,8 @@ from mkframe_plugins.residual_mlp.persistent_cuda import PersistentCuda, Persist
 from mkframe_plugins.residual_mlp.workload import MlpCase
 
 pytestmark = pytest.mark.gpu
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
 
 CHOSEN = [
     (1, 7, 13),
@@ -42,10 +45,10 @@ CHOSEN = [
 ]
 
 
-def ragged(count: int, seed: int) -> list[tuple[int, int, int]]:
-    """The shapes of conf/shape/ragged.yaml."""
-    random = Random(seed)
-    return [(random.randint(1, 5000), random.randint(1, 256), random.randint(1, 256)) for _ in range(count)]
+def ragged() -> list[tuple[int, int, int]]:
+    """The shapes of shape=ragged."""
+    cases = yaml.safe_load((CONF / "shape/ragged.yaml").read_text())["cases"]
+    return [(case["rows"], case["channels"], case["hidden"]) for case in cases]
 
 
 @pytest.mark.parametrize("engine", [PersistentCuda(), PersistentGlobalCuda(), ConventionalCuda()], ids=lambda engine: engine.id)
@@ -54,7 +57,7 @@ def test_right_eagerly_and_from_a_graph(engine: Engine, precision: str) -> None:
     wrong: list[str] = []
     torch.zeros(1, device="cuda")
     stream, target, contract = torch.cuda.Stream(), current_target(), PRECISIONS[precision]
-    sizes = [*CHOSEN, *ragged(40, 20261130)]
+    sizes = [*CHOSEN, *ragged()]
     cases = [MlpCase(rows=rows, channels=channels, hidden=hidden) for rows, channels, hidden in sizes]
     compile_kernels(tuple({kernel for case in cases for kernel in engine.kernels(case, contract, target, TileOptions())}), target)
     for size, case in zip(sizes, cases, strict=True):
